@@ -1,0 +1,213 @@
+//! The traits a backend implements, and the plain data that crosses them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::error::ApiError;
+use crate::format::FrameFormat;
+use crate::frame::FrameView;
+use crate::import::{FenceKinds, Import, MemoryKind, MemoryKinds};
+
+/// What a backend says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackendInfo {
+    /// The name users type, of `[a-z0-9-]`.
+    pub id: String,
+    /// A name for people.
+    pub name: String,
+    /// The backend's own version.
+    pub version: String,
+    /// The library file the code came from; empty if it is part of the program.
+    pub library: String,
+}
+
+/// What a device says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// Identifier of the backend.
+    pub backend: String,
+    /// Number of the device within its backend.
+    pub index: u32,
+    /// A name for people.
+    pub name: String,
+    /// Instruction set in use, such as `portable` or `gfx1100`.
+    pub isa: String,
+    /// Bytes of memory; 0 if unknown.
+    pub total_memory: u64,
+    /// Kinds of memory whose frames the device reads.
+    pub memory_kinds: MemoryKinds,
+    /// Kinds of fence that it waits for before it reads.
+    pub acquire_kinds: FenceKinds,
+    /// Kinds of fence that it can signal after its last read.
+    pub release_kinds: FenceKinds,
+}
+
+/// A value of a feature option.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum OptionValue {
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Int(i32),
+    /// A number.
+    Float(f64),
+    /// A word or a path.
+    Text(String),
+}
+
+/// One option with its value in force.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OptionSetting {
+    /// Full name of the option.
+    pub name: String,
+    /// Its value.
+    pub value: OptionValue,
+}
+
+/// A feature with every option stated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FeatureRequest {
+    /// Name of the feature, such as `vif`.
+    pub feature: String,
+    /// All options of the feature, defaults included.
+    pub options: Vec<OptionSetting>,
+}
+
+/// What an extractor is to compute for every frame it is given.
+#[derive(Clone, Debug)]
+pub struct PlanRequest<'a> {
+    /// Shape of every frame of the clip.
+    pub format: FrameFormat,
+    /// Where the frames are.
+    pub memory: MemoryKind,
+    /// Features, in the order of their values.
+    pub features: &'a [FeatureRequest],
+}
+
+/// A reference frame and its distorted twin.
+#[derive(Clone, Copy, Debug)]
+pub struct FramePair<'a> {
+    /// The original.
+    pub reference: FrameView<'a>,
+    /// What is scored against it.
+    pub distorted: FrameView<'a>,
+}
+
+/// One frame to score.
+#[derive(Clone, Copy, Debug)]
+pub struct FrameJob<'a> {
+    /// Number of the frame in the scored clip, from 0.
+    pub index: u64,
+    /// The frame itself.
+    pub pair: FramePair<'a>,
+    /// Earlier frames, the nearest first: as many as [`Extractor::history`] asks for, fewer
+    /// only at the start of the clip.
+    pub earlier: &'a [FramePair<'a>],
+}
+
+/// One number that an extractor returns: an `f64` score, or an exact unsigned count where a
+/// sum over frames must not round.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Value(u64);
+
+impl Value {
+    /// Wraps a score.
+    pub fn score(score: f64) -> Self {
+        Value(score.to_bits())
+    }
+
+    /// Wraps a count.
+    pub fn count(count: u64) -> Self {
+        Value(count)
+    }
+
+    /// Reads a score.
+    pub fn as_score(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+
+    /// Reads a count.
+    pub fn as_count(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Value({:#x} = {})", self.0, self.as_score())
+    }
+}
+
+/// Names a submitted job until its values are collected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket(pub u64);
+
+/// A plan made ready on one device.
+///
+/// A job's frames must stay valid and unchanged until its ticket is collected.
+pub trait Extractor: Send + Sync {
+    /// How many earlier frames a job must carry.
+    fn history(&self) -> usize;
+
+    /// Values of one frame: the columns of each feature, features in the plan's order.
+    fn columns(&self) -> usize;
+
+    /// Starts the work on one frame. Jobs may come in any order and from any thread.
+    ///
+    /// # Errors
+    /// What the device refuses or what failed on it.
+    fn submit(&self, job: &FrameJob<'_>) -> Result<Ticket, ApiError>;
+
+    /// Waits for a job and writes its values.
+    ///
+    /// # Errors
+    /// An unknown ticket, a slice of another length than [`columns`](Extractor::columns), a
+    /// failure of the device.
+    fn collect(&self, ticket: Ticket, values: &mut [Value]) -> Result<(), ApiError>;
+}
+
+/// One processor that scores frames.
+pub trait Device: Send + Sync {
+    /// What the device is.
+    fn info(&self) -> &DeviceInfo;
+
+    /// Whether the device computes `feature` for frames of `format` in memory of kind `memory`.
+    ///
+    /// # Errors
+    /// The reason why not.
+    fn supports(
+        &self,
+        feature: &FeatureRequest,
+        format: &FrameFormat,
+        memory: MemoryKind,
+    ) -> Result<(), ApiError>;
+
+    /// Makes an extractor for all features of `plan`.
+    ///
+    /// # Errors
+    /// A feature that [`supports`](Device::supports) refuses, or lack of memory.
+    fn prepare(&self, plan: &PlanRequest<'_>) -> Result<Box<dyn Extractor>, ApiError>;
+
+    /// The device's way to take in frames that it does not own, if it has one.
+    fn import(&self) -> Option<&dyn Import>;
+}
+
+/// A family of devices behind one runtime. The CPU is one, too.
+pub trait GpuBackend: Send + Sync {
+    /// What the backend is.
+    fn info(&self) -> &BackendInfo;
+
+    /// The devices present, which may be none.
+    ///
+    /// # Errors
+    /// A runtime that does not answer.
+    fn devices(&self) -> Result<Vec<DeviceInfo>, ApiError>;
+
+    /// Opens device `index`.
+    ///
+    /// # Errors
+    /// No such device, or one that cannot be used, with the reason.
+    fn open(&self, index: u32) -> Result<Arc<dyn Device>, ApiError>;
+}

@@ -1,0 +1,209 @@
+//! Frames that a device already holds: how they are described, taken in, waited for and given
+//! back.
+//!
+//! The rules are: a device frame is never copied through host memory; the producer's write
+//! comes before our read (acquire fence); our last read comes before the producer's next
+//! write (release fence); a refusal names every field at fault.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::error::ApiError;
+use crate::format::FrameFormat;
+
+macro_rules! kinds {
+    ($(#[$doc:meta])* $kind:ident, $(#[$set_doc:meta])* $set:ident {
+        $($(#[$variant_doc:meta])* $variant:ident = $value:literal, $text:literal;)*
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        #[repr(u32)]
+        pub enum $kind { $($(#[$variant_doc])* $variant = $value,)* }
+
+        impl $kind {
+            const ALL: &'static [$kind] = &[$($kind::$variant),*];
+        }
+
+        impl fmt::Display for $kind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $($kind::$variant => $text,)* })
+            }
+        }
+
+        $(#[$set_doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub struct $set(u64);
+
+        impl $set {
+            /// A set of the kinds given.
+            pub const fn of(kinds: &[$kind]) -> Self {
+                let mut bits = 0;
+                let mut at = 0;
+                while at < kinds.len() {
+                    bits |= 1 << kinds[at] as u32;
+                    at += 1;
+                }
+                $set(bits)
+            }
+
+            /// Whether `kind` is in the set.
+            pub const fn contains(self, kind: $kind) -> bool {
+                self.0 >> kind as u32 & 1 == 1
+            }
+        }
+
+        impl fmt::Display for $set {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let mut first = true;
+                for kind in $kind::ALL.iter().filter(|&&k| self.contains(k)) {
+                    if !first {
+                        f.write_str(", ")?;
+                    }
+                    first = false;
+                    write!(f, "{kind}")?;
+                }
+                if first { f.write_str("none") } else { Ok(()) }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Where the samples of a frame are. New kinds append.
+    MemoryKind,
+    /// A set of memory kinds.
+    MemoryKinds {
+        /// Host memory.
+        Host = 1, "host memory";
+        /// A pointer of the device's own runtime.
+        DevicePointer = 2, "device pointer";
+        /// An array object of the device's own runtime.
+        DeviceArray = 3, "device array";
+        /// A Linux dma-buf.
+        DmaBuf = 4, "dma-buf";
+        /// A texture of the current GL context.
+        GlTexture = 8, "GL texture";
+        /// Exported Vulkan memory.
+        Vulkan = 9, "Vulkan memory";
+    }
+}
+
+kinds! {
+    /// What can be waited for, or signalled. New kinds append.
+    FenceKind,
+    /// A set of fence kinds.
+    FenceKinds {
+        /// A flag in this library, set once.
+        Host = 1, "host fence";
+        /// An event of the device's own runtime.
+        Event = 2, "device event";
+        /// A Linux sync_file.
+        SyncFile = 5, "sync_file";
+        /// A sync object of the current GL context.
+        GlSync = 8, "GL sync";
+        /// A Vulkan semaphore.
+        VulkanSemaphore = 9, "Vulkan semaphore";
+        /// A DRM synchronisation object.
+        DrmSyncobj = 10, "DRM syncobj";
+    }
+}
+
+/// One plane of a frame that its producer describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImportPlane {
+    /// Pointer, array or texture, by memory kind.
+    pub handle: u64,
+    /// File descriptor of the memory, -1 if it has none. The caller keeps it.
+    pub fd: i32,
+    /// Plane within the object.
+    pub plane_index: u32,
+    /// Bytes from the object's start to the first row.
+    pub offset: u64,
+    /// Bytes from row to row.
+    pub pitch: u64,
+    /// DRM format modifier; 0 is linear.
+    pub modifier: u64,
+    /// Bytes of the object as the producer states them; 0 if not stated.
+    pub size: u64,
+}
+
+/// A frame that its producer describes.
+pub struct ImportDescriptor<'a> {
+    /// Kind of memory of all planes.
+    pub memory: MemoryKind,
+    /// Shape of the frame.
+    pub format: FrameFormat,
+    /// Planes, as many as the layout has.
+    pub planes: &'a [ImportPlane],
+    /// What to wait for before the first read; borrowed for the call.
+    pub acquire: Option<&'a dyn Fence>,
+    /// Whether a copy within the device is allowed where reading in place is not possible.
+    pub allow_copy: bool,
+}
+
+/// Whether a fence has been signalled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FenceState {
+    /// Not yet.
+    Pending,
+    /// Yes; the work it stands for is complete.
+    Signalled,
+}
+
+/// A point in some queue's work that can be waited for.
+pub trait Fence: Send + Sync {
+    /// What it is.
+    fn kind(&self) -> FenceKind;
+
+    /// Looks without waiting.
+    ///
+    /// # Errors
+    /// A fence whose work failed: that is an error, never [`FenceState::Signalled`].
+    fn poll(&self) -> Result<FenceState, ApiError>;
+
+    /// Waits for at most `timeout`.
+    ///
+    /// # Errors
+    /// [`Status::Timeout`](crate::Status::Timeout) when the time ran out, or the failure of
+    /// the work it stands for.
+    fn wait(&self, timeout: Duration) -> Result<(), ApiError>;
+}
+
+/// A frame in memory of a device.
+pub trait DeviceFrame: Send + Sync + fmt::Debug {
+    /// Shape of the frame.
+    fn format(&self) -> &FrameFormat;
+
+    /// Where it is.
+    fn memory(&self) -> MemoryKind;
+
+    /// Identifier and index of the device whose frame it is.
+    fn device(&self) -> (&str, u32);
+
+    /// The backend's own object, for the backend that made it.
+    fn as_any(&self) -> &dyn std::any::Any;
+}
+
+/// The door through which a device takes in frames of others.
+pub trait Import: Send + Sync {
+    /// Makes a frame of the producer's memory. Nothing is copied through the host.
+    ///
+    /// # Errors
+    /// Every field at fault, the first of them as the subject;
+    /// [`Status::Busy`](crate::Status::Busy) when only the acquire fence is not yet signalled.
+    fn import(&self, frame: &ImportDescriptor<'_>) -> Result<Box<dyn DeviceFrame>, ApiError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_name_their_members() {
+        let set = MemoryKinds::of(&[MemoryKind::DmaBuf, MemoryKind::Host]);
+        assert!(set.contains(MemoryKind::Host) && !set.contains(MemoryKind::Vulkan));
+        assert_eq!(set.to_string(), "host memory, dma-buf");
+        assert_eq!(FenceKinds::default().to_string(), "none");
+    }
+}
