@@ -211,3 +211,16 @@ pub trait GpuBackend: Send + Sync {
     /// No such device, or one that cannot be used, with the reason.
     fn open(&self, index: u32) -> Result<Arc<dyn Device>, ApiError>;
 }
+
+/// A backend that is part of this program. Backends register themselves with
+/// `inventory::submit!(BuiltinBackend(make))`; a loaded library has its own list.
+pub struct BuiltinBackend(pub fn() -> Arc<dyn GpuBackend>);
+
+inventory::collect!(BuiltinBackend);
+
+impl BuiltinBackend {
+    /// Makes all of them, in no particular order.
+    pub fn all() -> impl Iterator<Item = Arc<dyn GpuBackend>> {
+        inventory::iter::<BuiltinBackend>().map(|entry| (entry.0)())
+    }
+}

@@ -1,0 +1,306 @@
+//! Motion (`motion`): how much the reference changes from frame to frame, as the mean absolute
+//! difference of blurred luma; three scores, of which the later ones look at neighbouring
+//! frames.
+//!
+//! Z. Li et al., "Toward a practical perceptual video quality metric", Netflix Technology Blog,
+//! 2016 (the temporal feature of VMAF), in the fixed-point form of libvmaf's
+//! `integer_motion.c`.
+//!
+//! | score | of frame `i` |
+//! | --- | --- |
+//! | sad | difference to the frame before, or two before with the five-frame window |
+//! | motion2 | the smaller of the sad scores on both sides, so that a cut does not count |
+//! | motion3 | motion2 blended, limited, and averaged with its predecessor, as options say |
+//!
+//! What must stay true: the distorted clip is never read, and every frame is seen even where
+//! other metrics skip some, because each is the neighbour of the next.
+
+mod neighbours;
+mod pixels;
+
+use vmafx_api::{FrameFormat, Value};
+
+use neighbours::Neighbours;
+pub use pixels::{Scratch, Sums, TAPS, reference};
+
+use crate::definition::{
+    Column, Definition, Entry, Exactness, Metric, OptionInfo, OptionKind, Output,
+};
+use crate::{Clip, Options, Refusal};
+
+/// Smallest width and height: the window reaches two samples past the border.
+pub const MIN_SIZE: u32 = 3;
+
+const fn switch(name: &'static str, alias: &'static str, help: &'static str) -> OptionInfo {
+    OptionInfo {
+        name,
+        alias,
+        help,
+        kind: OptionKind::Bool { default: false },
+        in_name: true,
+    }
+}
+
+const fn number(
+    name: &'static str,
+    alias: &'static str,
+    help: &'static str,
+    default: f64,
+    max: f64,
+) -> OptionInfo {
+    OptionInfo {
+        name,
+        alias,
+        help,
+        kind: OptionKind::Float {
+            default,
+            min: 0.0,
+            max,
+        },
+        in_name: true,
+    }
+}
+
+static DEFINITION: Definition = Definition {
+    name: "motion",
+    summary: "blurred frame difference of the reference, integer arithmetic",
+    source: "Li et al., Toward a practical perceptual video quality metric, 2016; \
+             libvmaf integer_motion.c",
+    limits: "luma only; 3x3 and larger, 8 to 16 bits",
+    options: &[
+        switch("motion_force_zero", "force_0", "report 0 for every frame"),
+        number(
+            "motion_blend_factor",
+            "mbf",
+            "share of a score above motion_blend_offset that counts in motion3",
+            1.0,
+            1.0,
+        ),
+        number(
+            "motion_blend_offset",
+            "mbo",
+            "score from which motion_blend_factor applies",
+            40.0,
+            1000.0,
+        ),
+        number(
+            "motion_fps_weight",
+            "mfw",
+            "factor on every score that makes up for the frame rate",
+            1.0,
+            5.0,
+        ),
+        number(
+            "motion_max_val",
+            "mmxv",
+            "largest score; larger ones are cut to it",
+            10000.0,
+            10000.0,
+        ),
+        switch(
+            "motion_five_frame_window",
+            "mffw",
+            "compare with the frame two before, so that five frames make a score",
+        ),
+        switch(
+            "motion_moving_average",
+            "mma",
+            "average motion3 with its predecessor, from the second compared frame on",
+        ),
+        OptionInfo {
+            name: "debug",
+            alias: "debug",
+            help: "also report the sad score under the name integer_motion",
+            kind: OptionKind::Bool { default: false },
+            in_name: false,
+        },
+    ],
+    outputs: &[SAD, MOTION, MOTION2, MOTION3],
+    exactness: Exactness::Equal,
+    every_frame: true,
+};
+
+const SAD: Output = Output {
+    internal: "VMAF_integer_feature_motion_sad_score",
+    name: "VMAF_integer_feature_motion_sad_score",
+};
+const MOTION: Output = Output {
+    internal: "VMAF_integer_feature_motion_score",
+    name: "integer_motion",
+};
+const MOTION2: Output = Output {
+    internal: "VMAF_integer_feature_motion2_score",
+    name: "integer_motion2",
+};
+const MOTION3: Output = Output {
+    internal: "VMAF_integer_feature_motion3_score",
+    name: "integer_motion3",
+};
+
+/// The metric `motion`.
+#[derive(Clone, Copy, Debug)]
+pub struct Motion;
+
+inventory::submit!(Entry(&Motion));
+
+/// The options in force.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Whether every score is 0 and no frame is read.
+    pub force_zero: bool,
+    /// Share of a score above `blend_offset` that counts in motion3.
+    pub blend_factor: f64,
+    /// Score from which `blend_factor` applies.
+    pub blend_offset: f64,
+    /// Factor on the sad score.
+    pub fps_weight: f64,
+    /// Largest score.
+    pub max_val: f64,
+    /// Whether a frame is compared with the one two before.
+    pub five_frame_window: bool,
+    /// Whether motion3 is averaged with its predecessor.
+    pub moving_average: bool,
+    /// Whether the sad score is also reported as `integer_motion`.
+    pub debug: bool,
+}
+
+impl From<&Options> for Settings {
+    fn from(options: &Options) -> Self {
+        Settings {
+            force_zero: options.bool("motion_force_zero"),
+            blend_factor: options.float("motion_blend_factor"),
+            blend_offset: options.float("motion_blend_offset"),
+            fps_weight: options.float("motion_fps_weight"),
+            max_val: options.float("motion_max_val"),
+            five_frame_window: options.bool("motion_five_frame_window"),
+            moving_average: options.bool("motion_moving_average"),
+            debug: options.bool("debug"),
+        }
+    }
+}
+
+impl Settings {
+    /// How many frames back a frame is compared; as many frames at the start of the clip have
+    /// no partner.
+    pub fn distance(&self) -> usize {
+        if self.five_frame_window { 2 } else { 1 }
+    }
+}
+
+impl Metric for Motion {
+    fn definition(&self) -> &'static Definition {
+        &DEFINITION
+    }
+
+    fn check(&self, format: &FrameFormat, _options: &Options) -> Result<(), Refusal> {
+        if format.width().min(format.height()) < MIN_SIZE {
+            return Err(Refusal::TooSmall {
+                feature: DEFINITION.name,
+                width: format.width(),
+                height: format.height(),
+                min_width: MIN_SIZE,
+                min_height: MIN_SIZE,
+            });
+        }
+        Ok(())
+    }
+
+    fn columns(&self, _format: &FrameFormat, _options: &Options) -> Vec<Column> {
+        vec![Column::Score(SAD)]
+    }
+
+    fn history(&self, options: &Options) -> usize {
+        let settings = Settings::from(options);
+        if settings.force_zero {
+            0
+        } else {
+            settings.distance()
+        }
+    }
+
+    fn clip(&self, _format: &FrameFormat, options: &Options) -> Box<dyn Clip> {
+        Box::new(Neighbours::new(options))
+    }
+}
+
+/// Turns the sum of one frame of `format` into its column.
+///
+/// # Panics
+/// If `values` has not one element.
+pub fn finish(sums: &Sums, settings: &Settings, format: &FrameFormat, values: &mut [Value]) {
+    let area = f64::from(format.width()) * f64::from(format.height());
+    let score = sums.sad as f64 / 256.0 / area * settings.fps_weight;
+    write(score.min(settings.max_val), values);
+}
+
+/// Writes the column of a frame that is not compared: one at the start of the clip, or any with
+/// [`Settings::force_zero`].
+///
+/// # Panics
+/// If `values` has not one element.
+pub fn finish_first(values: &mut [Value]) {
+    write(0.0, values);
+}
+
+fn write(score: f64, values: &mut [Value]) {
+    let [value] = values else {
+        panic!("motion has one column, not {}", values.len())
+    };
+    *value = Value::score(score);
+}
+
+#[cfg(test)]
+mod tests {
+    use vmafx_api::Chroma;
+
+    use super::*;
+
+    fn options(settings: &[(&str, &str)]) -> Options {
+        let mut options = Options::defaults(&DEFINITION);
+        for (name, value) in settings {
+            options.set_text(name, value).unwrap();
+        }
+        options
+    }
+
+    #[test]
+    fn sad_score() {
+        let format = FrameFormat::new(10, 5, Chroma::Yuv420, 8).unwrap();
+        let score = |settings: &[(&str, &str)]| {
+            let mut values = [Value::default()];
+            let settings = Settings::from(&options(settings));
+            finish(&Sums { sad: 256 * 50 * 3 }, &settings, &format, &mut values);
+            values[0].as_score()
+        };
+        assert_eq!(score(&[]), 3.0);
+        assert_eq!(score(&[("mfw", "1.5")]), 4.5);
+        assert_eq!(score(&[("mfw", "1.5"), ("mmxv", "4")]), 4.0);
+        let mut values = [Value::score(1.0)];
+        finish_first(&mut values);
+        assert_eq!(values[0].as_score(), 0.0);
+    }
+
+    #[test]
+    fn earlier_frames() {
+        assert_eq!(Motion.history(&options(&[])), 1);
+        assert_eq!(Motion.history(&options(&[("mffw", "true")])), 2);
+        assert_eq!(
+            Motion.history(&options(&[("mffw", "true"), ("force_0", "true")])),
+            0
+        );
+    }
+
+    #[test]
+    fn smallest_size() {
+        let check = |width, height| {
+            let format = FrameFormat::new(width, height, Chroma::Yuv420, 8).unwrap();
+            Motion.check(&format, &options(&[]))
+        };
+        assert_eq!(check(3, 3), Ok(()));
+        assert_eq!(
+            check(2, 9).unwrap_err().to_string(),
+            "motion needs frames of at least 3x3, these are 2x9"
+        );
+        assert!(check(9, 2).is_err());
+    }
+}
