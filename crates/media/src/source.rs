@@ -1,0 +1,141 @@
+//! What a source of frames is and what it says of itself.
+
+use std::fmt;
+
+use vmafx_api::{FrameFormat, HostFrame};
+
+use crate::error::{Interlace, MediaError};
+
+/// A clip, frame after frame.
+///
+/// After an error a source has no defined position; drop it.
+pub trait Source: Send {
+    /// What the source is.
+    fn describe(&self) -> &SourceInfo;
+
+    /// Shape of every frame.
+    fn format(&self) -> FrameFormat {
+        self.describe().format
+    }
+
+    /// Reads the next frame into `frame`, all samples of it; `false` at the end of the clip,
+    /// with `frame` left in an unspecified state.
+    ///
+    /// # Errors
+    /// A clip without any frame, one that ends within a frame or lost its framing, a sample
+    /// above the depth's largest value, a failing read, or a buffer of another format.
+    fn read(&mut self, frame: &mut HostFrame) -> Result<bool, MediaError>;
+
+    /// Passes over `frames` frames: afterwards the source reads as one from which they had been
+    /// cut. Files are skipped by seeking.
+    ///
+    /// # Errors
+    /// As [`read`](Source::read), and a clip with fewer frames left. Skipped samples are not
+    /// looked at.
+    fn skip(&mut self, frames: u64) -> Result<(), MediaError>;
+}
+
+/// Kind of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SourceKind {
+    /// A y4m file or stream.
+    Y4m,
+    /// Headerless planar frames.
+    Raw,
+    /// Made by formula.
+    Synth,
+}
+
+impl fmt::Display for SourceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SourceKind::Y4m => "y4m",
+            SourceKind::Raw => "raw",
+            SourceKind::Synth => "synth",
+        })
+    }
+}
+
+/// Range of the sample values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ColourRange {
+    /// 16 to 235 for luma, 16 to 240 for chroma, at 8 bits.
+    Limited,
+    /// All values.
+    Full,
+}
+
+impl fmt::Display for ColourRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ColourRange::Limited => "limited",
+            ColourRange::Full => "full",
+        })
+    }
+}
+
+/// What a source says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceInfo {
+    /// The input as the user named it.
+    pub name: String,
+    /// Kind of the source.
+    pub kind: SourceKind,
+    /// Shape of its frames.
+    pub format: FrameFormat,
+    /// Frames from its start to its end, as the size of the file tells; `None` for streams and
+    /// where the size leaves it open.
+    pub frames: Option<u64>,
+    /// What was taken for granted because the input does not tell it.
+    pub assumptions: Vec<String>,
+    /// Chroma tag as written, such as `420mpeg2`; it tells the siting, which no score uses.
+    pub chroma_tag: Option<String>,
+    /// Range of the sample values, where told.
+    pub colour_range: Option<ColourRange>,
+    /// Order of the fields.
+    pub interlace: Interlace,
+    /// Frames per second as numerator and denominator, where told.
+    pub frame_rate: Option<(u32, u32)>,
+    /// Tags that no score depends on, in the order of the header.
+    pub tags: Vec<String>,
+}
+
+impl SourceInfo {
+    /// A source of whole frames that tells nothing but its format.
+    pub(crate) fn new(name: &str, kind: SourceKind, format: FrameFormat) -> Self {
+        SourceInfo {
+            name: name.to_owned(),
+            kind,
+            format,
+            frames: None,
+            assumptions: Vec::new(),
+            chroma_tag: None,
+            colour_range: None,
+            interlace: Interlace::Progressive,
+            frame_rate: None,
+            tags: Vec::new(),
+        }
+    }
+
+    /// The format that the frames are read in, in one line for reports:
+    /// `y4m 176x144 4:2:0 8-bit (no C tag: 4:2:0 8-bit)`.
+    pub fn assumed(&self) -> String {
+        let mut text = format!("{} {}", self.kind, self.format);
+        if !self.assumptions.is_empty() {
+            text += &format!(" ({})", self.assumptions.join("; "));
+        }
+        text
+    }
+
+    /// Refuses a buffer of another format than the source's.
+    pub(crate) fn check_buffer(&self, frame: &HostFrame) -> Result<(), MediaError> {
+        if *frame.format() == self.format {
+            return Ok(());
+        }
+        Err(MediaError::Buffer {
+            input: self.name.clone(),
+            wanted: self.format,
+            given: *frame.format(),
+        })
+    }
+}
