@@ -1,0 +1,94 @@
+//! The one device: which features it takes.
+
+use vmafx_api::{
+    ApiError, Device, DeviceInfo, Extractor, FeatureRequest, FenceKinds, FrameFormat, Import,
+    MemoryKind, MemoryKinds, PlanRequest, Status,
+};
+use vmafx_metrics::{Metric, Options};
+
+use crate::ID;
+use crate::level::Level;
+use crate::plan::{Plan, Task};
+
+/// What the device says of itself at `level`.
+pub(crate) fn describe(level: Level) -> DeviceInfo {
+    DeviceInfo {
+        backend: ID.to_owned(),
+        index: 0,
+        name: format!("{} processor", std::env::consts::ARCH),
+        isa: level.name().to_owned(),
+        total_memory: 0,
+        memory_kinds: MemoryKinds::of(&[MemoryKind::Host]),
+        acquire_kinds: FenceKinds::default(),
+        release_kinds: FenceKinds::default(),
+    }
+}
+
+/// The processor at one level.
+#[derive(Debug)]
+pub(crate) struct CpuDevice {
+    info: DeviceInfo,
+    level: Level,
+}
+
+impl CpuDevice {
+    pub(crate) fn new(level: Level) -> Self {
+        CpuDevice {
+            info: describe(level),
+            level,
+        }
+    }
+}
+
+impl Device for CpuDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn supports(
+        &self,
+        feature: &FeatureRequest,
+        format: &FrameFormat,
+        memory: MemoryKind,
+    ) -> Result<(), ApiError> {
+        admit(feature, format, memory).map(drop)
+    }
+
+    fn prepare(&self, plan: &PlanRequest<'_>) -> Result<Box<dyn Extractor>, ApiError> {
+        let tasks = plan.features.iter().map(|feature| {
+            let (metric, options) = admit(feature, &plan.format, plan.memory)?;
+            Task::new(metric, &options, &plan.format)
+        });
+        let tasks = tasks.collect::<Result<_, _>>()?;
+        Ok(Box::new(Plan::new(plan.format, tasks, self.level)))
+    }
+
+    fn import(&self) -> Option<&dyn Import> {
+        None
+    }
+}
+
+/// The metric and options of a request that the device takes.
+fn admit(
+    feature: &FeatureRequest,
+    format: &FrameFormat,
+    memory: MemoryKind,
+) -> Result<(&'static dyn Metric, Options), ApiError> {
+    let name = &feature.feature;
+    if memory != MemoryKind::Host {
+        let message = format!("the CPU reads host memory, these frames are in a {memory}");
+        return Err(ApiError::new(Status::NotSupported, name, message));
+    }
+    let metric = vmafx_metrics::find(name).filter(|metric| Task::exists(*metric));
+    let metric = metric.ok_or_else(|| {
+        let message = "the CPU backend has no such feature";
+        ApiError::new(Status::NotSupported, name, message)
+    })?;
+    let invalid = |message| ApiError::new(Status::Invalid, name, message);
+    let options = Options::from_request(metric.definition(), feature)
+        .map_err(|error| invalid(error.to_string()))?;
+    metric
+        .check(format, &options)
+        .map_err(|refusal| ApiError::new(Status::NotSupported, name, refusal.to_string()))?;
+    Ok((metric, options))
+}

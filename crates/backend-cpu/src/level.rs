@@ -1,0 +1,156 @@
+//! Which instructions are used, and the one table of functions for each choice.
+//!
+//! What must stay true: a level is used only if the processor has every instruction of it; a
+//! mask, the environment and a caller can lower the choice, never raise it; the first entry of
+//! the table is the scalar reference itself.
+
+use std::fmt;
+use std::str::FromStr;
+
+use vmafx_api::PlaneView;
+use vmafx_metrics::{adm, motion, psnr, vif};
+
+/// Name of the environment variable that limits the level.
+pub const LEVEL_VARIABLE: &str = "VMAFX_CPU_LEVEL";
+
+/// A set of instructions, from the weakest to the strongest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Level {
+    /// The scalar reference, as the compiler translates it for the target's baseline.
+    Portable,
+}
+
+impl Level {
+    /// All levels, the weakest first.
+    pub const ALL: &'static [Level] = &[Level::Portable];
+
+    /// The word for users and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Portable => "portable",
+        }
+    }
+
+    /// Whether this processor has all instructions of the level.
+    pub fn is_available(self) -> bool {
+        match self {
+            Level::Portable => true,
+        }
+    }
+
+    /// The strongest level that the processor has, `limit` allows, and that needs none of the
+    /// instruction sets in `mask`. As in libvmaf a bit of `mask` switches a set *off*: 1 SSE2,
+    /// 2 SSSE3, 4 SSE4.1, 8 AVX2, 16 AVX-512, 32 the AVX-512 of Ice Lake.
+    pub fn strongest(mask: u32, limit: Option<Level>) -> Level {
+        let allowed = |level: &Level| {
+            level.needs() & mask == 0
+                && limit.is_none_or(|limit| *level <= limit)
+                && level.is_available()
+        };
+        let strongest = Level::ALL.iter().copied().rfind(allowed);
+        strongest.unwrap_or(Level::Portable)
+    }
+
+    /// The bits of the mask that exclude the level.
+    fn needs(self) -> u32 {
+        match self {
+            Level::Portable => 0,
+        }
+    }
+
+    /// The functions of the level.
+    pub(crate) fn kernels(self) -> &'static Kernels {
+        match self {
+            Level::Portable => &PORTABLE,
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why a level cannot be chosen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LevelError {
+    /// A word that names no level.
+    #[error("there is no CPU level `{name}`; the levels are: {known}")]
+    Unknown {
+        /// What was given.
+        name: String,
+        /// All levels.
+        known: String,
+    },
+    /// A level that the processor does not have.
+    #[error("this processor does not have the instructions of CPU level `{level}`")]
+    NotAvailable {
+        /// The level.
+        level: Level,
+    },
+}
+
+impl FromStr for Level {
+    type Err = LevelError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = Level::ALL.iter().find(|level| level.name() == text);
+        found.copied().ok_or_else(|| {
+            let names: Vec<_> = Level::ALL.iter().map(|level| level.name()).collect();
+            LevelError::Unknown {
+                name: text.to_owned(),
+                known: names.join(", "),
+            }
+        })
+    }
+}
+
+/// The pixel part of every metric.
+pub(crate) struct Kernels {
+    pub(crate) vif: Vif,
+    pub(crate) adm: Adm,
+    pub(crate) motion: Motion,
+    pub(crate) psnr: Psnr,
+}
+
+type Vif = fn(&PlaneView<'_>, &PlaneView<'_>, u32, &vif::Settings, &mut vif::Scratch) -> vif::Sums;
+type Adm = fn(&PlaneView<'_>, &PlaneView<'_>, u32, &adm::Settings, &mut adm::Scratch) -> adm::Sums;
+type Motion = fn(&PlaneView<'_>, &PlaneView<'_>, u32, &mut motion::Scratch) -> motion::Sums;
+type Psnr = fn(&PlaneView<'_>, &PlaneView<'_>) -> u64;
+
+static PORTABLE: Kernels = Kernels {
+    vif: vif::reference,
+    adm: adm::reference,
+    motion: motion::reference,
+    psnr: psnr::reference,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_only_go_down() {
+        for mask in [0, 8, 63, u32::MAX] {
+            for limit in [None, Some(Level::Portable)] {
+                let level = Level::strongest(mask, limit);
+                assert!(level.is_available() && limit.is_none_or(|limit| level <= limit));
+            }
+        }
+        assert_eq!(Level::strongest(u32::MAX, None), Level::Portable);
+    }
+
+    #[test]
+    fn levels_have_names() {
+        for level in Level::ALL {
+            assert_eq!(level.name().parse(), Ok(*level));
+        }
+        assert_eq!(
+            "avx9".parse::<Level>().unwrap_err().to_string(),
+            "there is no CPU level `avx9`; the levels are: portable"
+        );
+    }
+}

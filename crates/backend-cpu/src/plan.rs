@@ -1,0 +1,276 @@
+//! A set of features over frames of one format.
+//!
+//! What must stay true: a plan has no state that one frame leaves for another but buffers whose
+//! contents do not matter, so frames may come in any order and from any thread.
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use vmafx_api::{
+    ApiError, Extractor, FrameFormat, FrameJob, FramePair, HostView, Status, Ticket, Value,
+};
+use vmafx_metrics::{Metric, Options, adm, motion, psnr, vif};
+
+use crate::level::{Kernels, Level};
+
+/// The settings of one feature and the number of its columns.
+#[derive(Debug)]
+pub(crate) struct Task {
+    kind: Kind,
+    columns: usize,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Vif(vif::Settings),
+    Adm(Box<adm::Settings>),
+    Motion(motion::Settings),
+    Psnr(psnr::Settings),
+}
+
+impl Task {
+    /// Names of the metrics that [`new`](Task::new) takes.
+    const METRICS: [&'static str; 4] = ["adm", "motion", "psnr", "vif"];
+
+    pub(crate) fn exists(metric: &dyn Metric) -> bool {
+        Task::METRICS.contains(&metric.definition().name)
+    }
+
+    /// The task for a metric whose limits are met.
+    pub(crate) fn new(
+        metric: &dyn Metric,
+        options: &Options,
+        format: &FrameFormat,
+    ) -> Result<Self, ApiError> {
+        let name = metric.definition().name;
+        let refused = |message: String| ApiError::new(Status::NotSupported, name, message);
+        let kind = match name {
+            "vif" => Kind::Vif(options.into()),
+            "adm" => {
+                let settings = adm::Settings::new(options);
+                Kind::Adm(Box::new(
+                    settings.map_err(|refusal| refused(refusal.to_string()))?,
+                ))
+            }
+            "motion" => Kind::Motion(options.into()),
+            "psnr" => Kind::Psnr(psnr::Settings::new(options, format)),
+            _ => return Err(refused("the CPU backend has no such feature".to_owned())),
+        };
+        let columns = metric.columns(format, options).len();
+        Ok(Task { kind, columns })
+    }
+
+    /// How many earlier frames it reads.
+    fn history(&self) -> usize {
+        match &self.kind {
+            Kind::Motion(settings) if !settings.force_zero => settings.distance(),
+            _ => 0,
+        }
+    }
+
+    /// Computes one frame. `earlier` is the reference as many frames back as
+    /// [`history`](Task::history) says, `None` at the start of the clip.
+    fn run(
+        &self,
+        kernels: &Kernels,
+        pair: [&HostView<'_>; 2],
+        earlier: Option<&HostView<'_>>,
+        scratch: &mut Scratch,
+        values: &mut [Value],
+    ) {
+        let [reference, distorted] = pair;
+        let format = reference.format();
+        let (x, y, depth) = (reference.luma(), distorted.luma(), format.depth());
+        match &self.kind {
+            Kind::Vif(settings) => {
+                let scratch = scratch.vif.get_or_insert_with(|| vif::Scratch::new(format));
+                let sums = (kernels.vif)(x, y, depth, settings, scratch);
+                vif::finish(&sums, settings, values);
+            }
+            Kind::Adm(settings) => {
+                let scratch = scratch.adm.get_or_insert_with(|| adm::Scratch::new(format));
+                let sums = (kernels.adm)(x, y, depth, settings, scratch);
+                adm::finish(&sums, settings, format, values);
+            }
+            Kind::Motion(settings) => match earlier {
+                Some(earlier) if !settings.force_zero => {
+                    let new = || motion::Scratch::new(format);
+                    let scratch = scratch.motion.get_or_insert_with(new);
+                    let sums = (kernels.motion)(earlier.luma(), x, depth, scratch);
+                    motion::finish(&sums, settings, format, values);
+                }
+                _ => motion::finish_first(values),
+            },
+            Kind::Psnr(settings) => {
+                let mut sums = psnr::Sums::default();
+                for (plane, sse) in sums.sse.iter_mut().enumerate().take(settings.planes) {
+                    if let (Some(x), Some(y)) = (reference.plane(plane), distorted.plane(plane)) {
+                        *sse = (kernels.psnr)(x, y);
+                    }
+                }
+                psnr::finish(&sums, settings, values);
+            }
+        }
+    }
+}
+
+/// Buffers of the metrics, made when first needed. Two features of one metric share them.
+#[derive(Default)]
+struct Scratch {
+    vif: Option<vif::Scratch>,
+    adm: Option<adm::Scratch>,
+    motion: Option<motion::Scratch>,
+}
+
+/// A result that waits to be collected.
+struct Slot {
+    /// Counts the uses of the slot, so that an old ticket is known as such.
+    uses: u32,
+    ready: bool,
+    values: Vec<Value>,
+}
+
+#[derive(Default)]
+struct State {
+    scratch: Vec<Scratch>,
+    slots: Vec<Slot>,
+    /// Numbers of slots that are not in use.
+    free: Vec<u32>,
+}
+
+/// A plan made ready.
+pub(crate) struct Plan {
+    format: FrameFormat,
+    tasks: Vec<Task>,
+    history: usize,
+    columns: usize,
+    level: Level,
+    state: Mutex<State>,
+}
+
+impl Plan {
+    pub(crate) fn new(format: FrameFormat, tasks: Vec<Task>, level: Level) -> Self {
+        Plan {
+            format,
+            history: tasks.iter().map(Task::history).max().unwrap_or(0),
+            columns: tasks.iter().map(|task| task.columns).sum(),
+            tasks,
+            level,
+            state: Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The host views of a pair, if they are of this plan.
+    fn views<'a>(
+        &self,
+        name: &str,
+        pair: &'a FramePair<'_>,
+    ) -> Result<[&'a HostView<'a>; 2], ApiError> {
+        let view = |side: &str, frame: &'a vmafx_api::FrameView<'_>| {
+            let subject = || format!("{name}.{side}");
+            if *frame.format() != self.format {
+                let message = format!("the frame is {}, the plan {}", frame.format(), self.format);
+                return Err(ApiError::new(Status::Invalid, subject(), message));
+            }
+            frame.host().ok_or_else(|| {
+                let message = "the CPU reads host memory, the frame is in a device's";
+                ApiError::new(Status::NotSupported, subject(), message)
+            })
+        };
+        Ok([
+            view("reference", &pair.reference)?,
+            view("distorted", &pair.distorted)?,
+        ])
+    }
+}
+
+impl Extractor for Plan {
+    fn history(&self) -> usize {
+        self.history
+    }
+
+    fn columns(&self) -> usize {
+        self.columns
+    }
+
+    fn submit(&self, job: &FrameJob<'_>) -> Result<Ticket, ApiError> {
+        let wanted = (self.history as u64).min(job.index) as usize;
+        if job.earlier.len() < wanted {
+            let message = format!(
+                "frame {} needs {wanted} earlier frames, {} were given",
+                job.index,
+                job.earlier.len()
+            );
+            return Err(ApiError::new(Status::Invalid, "job.earlier", message));
+        }
+        let pair = self.views("job.pair", &job.pair)?;
+        let earlier = job.earlier.iter().take(self.history);
+        let earlier = earlier.map(|pair| self.views("job.earlier", pair));
+        let earlier = earlier.collect::<Result<Vec<_>, _>>()?;
+
+        let (mut scratch, slot, mut values) = {
+            let mut state = self.state();
+            let scratch = state.scratch.pop().unwrap_or_default();
+            let slot = state.free.pop().unwrap_or(state.slots.len() as u32);
+            if slot as usize == state.slots.len() {
+                let values = vec![Value::default(); self.columns];
+                state.slots.push(Slot {
+                    uses: 0,
+                    ready: false,
+                    values,
+                });
+            }
+            let values = std::mem::take(&mut state.slots[slot as usize].values);
+            (scratch, slot, values)
+        };
+        let mut rest = values.as_mut_slice();
+        for task in &self.tasks {
+            let (values, behind) = rest.split_at_mut(task.columns);
+            rest = behind;
+            let back = task.history().checked_sub(1);
+            let earlier = back
+                .and_then(|back| earlier.get(back))
+                .map(|[view, _]| *view);
+            task.run(self.level.kernels(), pair, earlier, &mut scratch, values);
+        }
+        let mut state = self.state();
+        state.scratch.push(scratch);
+        let entry = &mut state.slots[slot as usize];
+        entry.uses = entry.uses.wrapping_add(1);
+        entry.ready = true;
+        entry.values = values;
+        Ok(Ticket(u64::from(entry.uses) << 32 | u64::from(slot)))
+    }
+
+    fn collect(&self, ticket: Ticket, values: &mut [Value]) -> Result<(), ApiError> {
+        if values.len() != self.columns {
+            let message = format!("{} values, the plan has {}", values.len(), self.columns);
+            return Err(ApiError::new(Status::Invalid, "values", message));
+        }
+        let (uses, slot) = ((ticket.0 >> 32) as u32, ticket.0 as u32);
+        let mut state = self.state();
+        let entry = state.slots.get_mut(slot as usize);
+        let Some(entry) = entry.filter(|entry| entry.ready && entry.uses == uses) else {
+            let message = format!("{ticket:?} is of no job, or was collected before");
+            return Err(ApiError::new(Status::NotFound, "ticket", message));
+        };
+        values.copy_from_slice(&entry.values);
+        entry.ready = false;
+        state.free.push(slot);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan")
+            .field("format", &self.format)
+            .field("tasks", &self.tasks)
+            .field("level", &self.level)
+            .finish_non_exhaustive()
+    }
+}

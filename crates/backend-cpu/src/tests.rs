@@ -1,0 +1,281 @@
+//! The backend through its traits: what it takes, what it refuses, and that order, threads and
+//! neighbours of a frame change nothing.
+
+use vmafx_api::{
+    ApiError, Chroma, Device, Extractor, FeatureRequest, FrameFormat, FrameJob, FramePair,
+    FrameView, GpuBackend, HostFrame, MemoryKind, PlanRequest, Status, Ticket, Value,
+};
+use vmafx_metrics::{Options, find};
+
+use super::*;
+
+fn feature(name: &str, settings: &[(&str, &str)]) -> FeatureRequest {
+    let mut options = Options::defaults(find(name).unwrap().definition());
+    for (name, value) in settings {
+        options.set_text(name, value).unwrap();
+    }
+    options.request()
+}
+
+fn device() -> Arc<dyn Device> {
+    CpuBackend::new(0).open(0).unwrap()
+}
+
+fn prepare(
+    format: FrameFormat,
+    features: &[FeatureRequest],
+) -> Result<Box<dyn Extractor>, ApiError> {
+    let memory = MemoryKind::Host;
+    device().prepare(&PlanRequest {
+        format,
+        memory,
+        features,
+    })
+}
+
+/// Reproducible noise over the full range.
+fn noise(format: FrameFormat, seed: u64) -> HostFrame {
+    let mut frame = HostFrame::new(format);
+    let mut state = seed;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 40) as u32 & format.peak()
+    };
+    match format.depth() {
+        8 => frame
+            .bytes_mut()
+            .iter_mut()
+            .for_each(|sample| *sample = next() as u8),
+        _ => frame
+            .words_mut()
+            .iter_mut()
+            .for_each(|sample| *sample = next() as u16),
+    }
+    frame
+}
+
+fn pair<'a>(reference: &'a HostFrame, distorted: &'a HostFrame) -> FramePair<'a> {
+    FramePair {
+        reference: FrameView::Host(reference.view()),
+        distorted: FrameView::Host(distorted.view()),
+    }
+}
+
+/// All values of frame `index` of a clip of noise.
+fn score(plan: &dyn Extractor, frames: &[HostFrame], index: usize) -> Vec<Value> {
+    let pair = |index: usize| pair(&frames[index], &frames[frames.len() - 1 - index]);
+    let earlier: Vec<_> = (0..index).rev().map(pair).take(plan.history()).collect();
+    let job = FrameJob {
+        index: index as u64,
+        pair: pair(index),
+        earlier: &earlier,
+    };
+    let ticket = plan.submit(&job).unwrap();
+    let mut values = vec![Value::default(); plan.columns()];
+    plan.collect(ticket, &mut values).unwrap();
+    values
+}
+
+#[test]
+fn it_is_registered_and_describes_itself() {
+    let backend = BuiltinBackend::all()
+        .find(|backend| backend.info().id == ID)
+        .unwrap();
+    assert_eq!(backend.info().library, "");
+    let devices = backend.devices().unwrap();
+    assert_eq!(devices.len(), 1);
+    assert!(devices[0].isa.parse::<Level>().is_ok());
+    assert!(devices[0].memory_kinds.contains(MemoryKind::Host));
+    assert!(device().import().is_none());
+    let error = backend.open(1).err().unwrap();
+    assert_eq!(error.status, Status::NotFound);
+}
+
+#[test]
+fn every_metric_is_taken() {
+    let format = FrameFormat::new(64, 64, Chroma::Yuv420, 8).unwrap();
+    for metric in vmafx_metrics::all() {
+        let feature = Options::defaults(metric.definition()).request();
+        let answer = device().supports(&feature, &format, MemoryKind::Host);
+        assert_eq!(answer, Ok(()), "{}", feature.feature);
+    }
+}
+
+#[test]
+fn refusals_name_the_reason() {
+    let format = FrameFormat::new(64, 64, Chroma::Yuv420, 8).unwrap();
+    let refuse = |feature: &FeatureRequest, format: &FrameFormat, memory| {
+        let error = device().supports(feature, format, memory).unwrap_err();
+        assert_eq!(error.subject, feature.feature);
+        (error.status, error.message)
+    };
+    let vif = feature("vif", &[]);
+    let (status, text) = refuse(&vif, &format, MemoryKind::DmaBuf);
+    assert_eq!(status, Status::NotSupported);
+    assert_eq!(
+        text,
+        "the CPU reads host memory, these frames are in a dma-buf"
+    );
+    let tiny = FrameFormat::new(4, 64, Chroma::Yuv420, 8).unwrap();
+    let (status, text) = refuse(&vif, &tiny, MemoryKind::Host);
+    assert!(
+        status == Status::NotSupported && text.contains("4x64"),
+        "{text}"
+    );
+    let unknown = FeatureRequest {
+        feature: "dream".to_owned(),
+        options: Vec::new(),
+    };
+    let (status, text) = refuse(&unknown, &format, MemoryKind::Host);
+    assert_eq!(
+        (status, &*text),
+        (Status::NotSupported, "the CPU backend has no such feature")
+    );
+    let mut wrong = feature("vif", &[]);
+    wrong.options[0].name = "deb".to_owned();
+    let (status, text) = refuse(&wrong, &format, MemoryKind::Host);
+    assert!(
+        status == Status::Invalid && text.contains("`deb`"),
+        "{text}"
+    );
+    assert_eq!(
+        prepare(tiny, &[vif]).err().unwrap().status,
+        Status::NotSupported
+    );
+}
+
+/// Features of one plan do not see one another, and a plan equals its features alone.
+#[test]
+fn columns_follow_the_plan() {
+    let format = FrameFormat::new(50, 40, Chroma::Yuv422, 10).unwrap();
+    let frames: Vec<_> = (0..4).map(|seed| noise(format, seed)).collect();
+    let features = [
+        feature("motion", &[("motion_five_frame_window", "true")]),
+        feature("vif", &[]),
+        feature("psnr", &[("enable_mse", "true"), ("enable_apsnr", "true")]),
+        feature("adm", &[("debug", "true")]),
+        feature("vif", &[("vif_enhn_gain_limit", "1"), ("debug", "true")]),
+        feature("motion", &[]),
+    ];
+    let plan = prepare(format, &features).unwrap();
+    assert_eq!(plan.history(), 2);
+    for index in 0..frames.len() {
+        let together = score(&*plan, &frames, index);
+        let alone: Vec<_> = features
+            .iter()
+            .flat_map(|feature| {
+                let plan = prepare(format, std::slice::from_ref(feature)).unwrap();
+                score(&*plan, &frames, index)
+            })
+            .collect();
+        assert_eq!(together, alone, "frame {index}");
+        let started = together[plan.columns() - 1].as_score();
+        assert_eq!(
+            (started == 0.0, together[0].as_score() == 0.0),
+            (index < 1, index < 2)
+        );
+    }
+}
+
+/// Order of frames, threads and what a buffer held before change nothing.
+#[test]
+fn frames_are_independent() {
+    for (width, height, depth) in [(37, 51, 8), (64, 34, 12)] {
+        let format = FrameFormat::new(width, height, Chroma::Yuv420, depth).unwrap();
+        let frames: Vec<_> = (10..18).map(|seed| noise(format, seed)).collect();
+        let features = ["vif", "adm", "motion", "psnr"].map(|name| feature(name, &[]));
+        let fresh: Vec<_> = (0..frames.len())
+            .map(|index| score(&*prepare(format, &features).unwrap(), &frames, index))
+            .collect();
+        let plan = prepare(format, &features).unwrap();
+        let shared = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..frames.len())
+                .rev()
+                .map(|index| {
+                    let (plan, frames) = (&plan, &frames);
+                    scope.spawn(move || (index, score(&**plan, frames, index)))
+                })
+                .collect();
+            let joined = threads.into_iter().map(|thread| thread.join().unwrap());
+            joined.collect::<Vec<_>>()
+        });
+        for (index, values) in shared {
+            assert_eq!(values, fresh[index], "frame {index} of {format}");
+        }
+    }
+}
+
+#[test]
+fn misuse_is_answered() {
+    let format = FrameFormat::new(32, 32, Chroma::Yuv420, 8).unwrap();
+    let frames: Vec<_> = (0..2).map(|seed| noise(format, seed)).collect();
+    let plan = prepare(format, &[feature("motion", &[]), feature("psnr", &[])]).unwrap();
+    let pair_of = |x, y| pair(&frames[x], &frames[y]);
+    let submit = |index, pair, earlier: &[FramePair<'_>]| {
+        plan.submit(&FrameJob {
+            index,
+            pair,
+            earlier,
+        })
+    };
+    let error = submit(1, pair_of(0, 1), &[]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "job.earlier: frame 1 needs 1 earlier frames, 0 were given (invalid)"
+    );
+    let other = noise(FrameFormat::new(32, 30, Chroma::Yuv420, 8).unwrap(), 0);
+    let error = submit(0, pair(&frames[0], &other), &[]).unwrap_err();
+    assert_eq!(
+        (error.status, &*error.subject),
+        (Status::Invalid, "job.pair.distorted")
+    );
+    let error = submit(1, pair_of(0, 1), &[pair(&other, &other)]).unwrap_err();
+    assert_eq!(
+        (error.status, &*error.subject),
+        (Status::Invalid, "job.earlier.reference")
+    );
+
+    let ticket = submit(0, pair_of(0, 1), &[]).unwrap();
+    let mut values = vec![Value::default(); plan.columns()];
+    assert_eq!(
+        plan.collect(ticket, &mut values[1..]).unwrap_err().status,
+        Status::Invalid
+    );
+    plan.collect(ticket, &mut values).unwrap();
+    for stale in [ticket, Ticket(7)] {
+        assert_eq!(
+            plan.collect(stale, &mut values).unwrap_err().status,
+            Status::NotFound
+        );
+    }
+    // The slot is used again, under another ticket.
+    let again = submit(0, pair_of(1, 0), &[]).unwrap();
+    assert_ne!(again, ticket);
+    assert_eq!(
+        plan.collect(ticket, &mut values).unwrap_err().status,
+        Status::NotFound
+    );
+    plan.collect(again, &mut values).unwrap();
+}
+
+#[test]
+fn a_level_can_be_named() {
+    for level in Level::ALL {
+        match CpuBackend::with_level(*level) {
+            Ok(backend) => assert_eq!(backend.devices().unwrap()[0].isa, level.name()),
+            Err(error) => assert_eq!(error, LevelError::NotAvailable { level: *level }),
+        }
+    }
+    let wrong = CpuBackend {
+        level: "mmx".parse(),
+        ..CpuBackend::new(u32::MAX)
+    };
+    for error in [wrong.devices().unwrap_err(), wrong.open(0).err().unwrap()] {
+        assert_eq!(
+            error.to_string(),
+            "VMAFX_CPU_LEVEL: there is no CPU level `mmx`; the levels are: portable (invalid)"
+        );
+    }
+}

@@ -1,0 +1,429 @@
+//! One run over one pair of clips: set-up, frames in, scores out.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::RangeBounds;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use vmafx_api::{FrameFormat, FramePool, GpuBackend, HostFrame};
+
+use crate::alignment::{Alignment, MAX_ALIGNMENT_RANGE};
+use crate::error::{EngineError, ScoreError};
+use crate::pooling::Pooling;
+use crate::provenance::{FeatureRecord, ModelRecord, Provenance};
+use crate::queue::Queue;
+use crate::registration::{Plan, builtin_backends};
+use crate::report::Outcome;
+use crate::request::{Input, Request};
+use crate::sequence::{FrameScores, Sequencer};
+use crate::setup::{self, Setup};
+use crate::store::{FeatureStore, Progress, Scores};
+use crate::warning::Warning;
+use crate::worker::{self, Frame, Job, Pair};
+
+/// Most worker threads of a context.
+const MAX_THREADS: usize = 1024;
+
+/// What the workers share with the context.
+struct Shared {
+    queue: Queue<Job>,
+    sequencer: Mutex<Sequencer>,
+    plans: Vec<Plan>,
+    /// Values of one frame.
+    values: usize,
+    thumbnails: bool,
+}
+
+impl Shared {
+    fn sequencer(&self) -> MutexGuard<'_, Sequencer> {
+        self.sequencer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The life of a worker.
+    fn work(&self) {
+        while let Some(job) = self.queue.pop() {
+            let frame = job.frame;
+            let values = self.sequencer().buffer(self.values);
+            let result = worker::run(&self.plans, self.thumbnails, job, values);
+            let taken = worker::caught(frame, || self.sequencer().deliver(frame, result));
+            match taken.and_then(|taken| taken) {
+                Ok(frames) => self.queue.done(frames),
+                Err(error) => {
+                    self.fail(error);
+                }
+            }
+        }
+    }
+
+    /// Ends the run with `error`, unless it has ended with another one, which is returned.
+    fn fail(&self, error: EngineError) -> EngineError {
+        let error = self.sequencer().fail(error);
+        self.queue.close();
+        error
+    }
+}
+
+/// One run over one pair of clips.
+///
+/// ```no_run
+/// use vmafx_api::{Chroma, FrameFormat};
+/// use vmafx_engine::{Context, FeatureSpec, OutputFormat, Pooling, Precision, Request};
+///
+/// let format = FrameFormat::new(352, 288, Chroma::Yuv420, 8)?;
+/// let mut request = Request::default();
+/// request.features.push(FeatureSpec::parse("psnr")?);
+/// let mut context = Context::new(format, request)?;
+/// for _ in 0..48 {
+///     let (mut reference, mut distorted) = (context.frame(), context.frame());
+///     // ... a reader fills both ...
+///     # let _ = (reference.bytes_mut(), distorted.bytes_mut());
+///     context.submit(reference, distorted)?;
+/// }
+/// let outcome = context.finish()?;
+/// println!("{}", outcome.pooled("psnr_y", Pooling::Mean, ..)?);
+/// outcome.write(OutputFormat::Json, Precision::default(), &mut std::io::stdout())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Context {
+    shared: Arc<Shared>,
+    workers: Vec<JoinHandle<()>>,
+    scores: Scores,
+    pool: FramePool,
+    request: Request,
+    features: Vec<FeatureRecord>,
+    models: Vec<ModelRecord>,
+    warnings: Vec<Warning>,
+    /// The latest pairs, newest first, as many as some feature looks back.
+    recent: VecDeque<Arc<Pair>>,
+    history: usize,
+    /// Number of the next frame.
+    next: u64,
+    started: Option<Instant>,
+}
+
+impl Context {
+    /// Makes a context for clips of `format`, with the backends of this program.
+    ///
+    /// # Errors
+    /// See [`with_backends`](Context::with_backends).
+    pub fn new(format: FrameFormat, request: Request) -> Result<Self, EngineError> {
+        Context::with_backends(format, request, &builtin_backends())
+    }
+
+    /// Makes a context for clips of `format`. A feature goes to the first device, in the order
+    /// given, that takes it.
+    ///
+    /// # Errors
+    /// [`EngineError::Refused`] with *all* reasons why these clips cannot be scored; a request
+    /// that contradicts itself; a backend that broke its word.
+    pub fn with_backends(
+        format: FrameFormat,
+        request: Request,
+        backends: &[Arc<dyn GpuBackend>],
+    ) -> Result<Self, EngineError> {
+        let range = |name, value, max| match value <= max {
+            true => Ok(()),
+            false => Err(EngineError::Range {
+                name,
+                value,
+                min: 0,
+                max,
+            }),
+        };
+        range("threads", request.threads as u64, MAX_THREADS as u64)?;
+        let shift = request.alignment_range;
+        range("alignment range", shift.into(), MAX_ALIGNMENT_RANGE.into())?;
+        let setup = setup::set_up(format, &request, backends)?;
+        let Setup {
+            registration,
+            stages,
+            predictors,
+            names,
+            features,
+            models,
+            warnings,
+        } = setup;
+        let scores = Scores::new(FeatureStore::new(names, request.subsample.get()));
+        let threads = match request.threads {
+            0 => std::thread::available_parallelism().map_or(1, |n| n.get().min(MAX_THREADS)),
+            threads => threads,
+        };
+        let alignment = (shift > 0).then(|| Alignment::new(shift));
+        let shared = Arc::new(Shared {
+            // One frame in work and one waiting for each worker.
+            queue: Queue::new(2 * threads),
+            sequencer: Mutex::new(Sequencer::new(
+                stages,
+                predictors,
+                scores.clone(),
+                alignment,
+            )),
+            plans: registration.plans,
+            values: registration.values,
+            thumbnails: shift > 0,
+        });
+        let mut context = Context {
+            shared,
+            workers: Vec::with_capacity(threads),
+            scores,
+            pool: FramePool::new(format),
+            request,
+            features,
+            models,
+            warnings,
+            recent: VecDeque::with_capacity(registration.history + 1),
+            history: registration.history,
+            next: 0,
+            started: None,
+        };
+        for number in 0..threads {
+            let shared = context.shared.clone();
+            let worker = std::thread::Builder::new()
+                .name(format!("vmafx-{number}"))
+                .spawn(move || shared.work());
+            context
+                .workers
+                .push(worker.map_err(|source| EngineError::Thread {
+                    number,
+                    source: Arc::new(source),
+                })?);
+        }
+        Ok(context)
+    }
+
+    /// Shape of the frames.
+    pub fn format(&self) -> &FrameFormat {
+        self.pool.format()
+    }
+
+    /// A frame to fill and submit: a recycled buffer with unspecified samples, or a new one.
+    pub fn frame(&self) -> HostFrame {
+        self.pool.acquire()
+    }
+
+    /// The features with the devices that compute them, in report order.
+    pub fn features(&self) -> &[FeatureRecord] {
+        &self.features
+    }
+
+    /// The models, in report order.
+    pub fn models(&self) -> &[ModelRecord] {
+        &self.models
+    }
+
+    /// What is known so far that a user should know. Complete in [`Outcome::warnings`].
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// Worker threads.
+    pub fn threads(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Frame pairs submitted so far, which is the number of the next one.
+    pub fn submitted(&self) -> u64 {
+        self.next
+    }
+
+    /// Adds a warning to the report.
+    pub fn warn(&mut self, warning: Warning) {
+        self.warnings.push(warning);
+    }
+
+    /// Notes that `input` ended while the other one has more frames.
+    pub fn ended_early(&mut self, input: Input) {
+        let frames = self.next;
+        self.warn(Warning::EndedEarly { input, frames });
+    }
+
+    /// Has `observer` called with the scores of each listed frame, in frame order, as soon as
+    /// the last of them is final. It runs on a worker thread and holds up the run while it does;
+    /// it may use [`Scores`]. A panic in it ends the run with an error.
+    pub fn on_frame(&mut self, observer: impl FnMut(&FrameScores<'_>) + Send + 'static) {
+        self.shared.sequencer().observer = Some(Box::new(observer));
+    }
+
+    /// Submits the next frame pair. Waits while as many frames are in work as the context
+    /// holds, which bounds its memory.
+    ///
+    /// # Errors
+    /// A frame of another shape; the failure of the run, which may be that of an earlier frame.
+    /// After an error there is no outcome.
+    pub fn submit(
+        &mut self,
+        reference: HostFrame,
+        distorted: HostFrame,
+    ) -> Result<(), EngineError> {
+        if let Progress::Failed(error) = &self.scores.read().progress {
+            return Err(error.clone());
+        }
+        let frame = self.next;
+        let expected = *self.pool.format();
+        for (input, found) in [
+            (Input::Reference, *reference.format()),
+            (Input::Distorted, *distorted.format()),
+        ] {
+            if found != expected {
+                // Failures of earlier frames come first.
+                self.shared.queue.settle();
+                return Err(self.shared.fail(EngineError::Format {
+                    frame,
+                    input,
+                    found,
+                    expected,
+                }));
+            }
+        }
+        self.started.get_or_insert_with(Instant::now);
+        let pair = Arc::new(Pair {
+            reference: Frame::Host(reference),
+            distorted: Frame::Host(distorted),
+        });
+        let job = Job {
+            frame,
+            pair: pair.clone(),
+            earlier: self.recent.iter().cloned().collect(),
+            listed: frame.is_multiple_of(self.request.subsample.get().into()),
+        };
+        self.recent.truncate(self.history.saturating_sub(1));
+        if self.history > 0 {
+            self.recent.push_front(pair);
+        }
+        self.next += 1;
+        match self.shared.queue.push(job) {
+            true => Ok(()),
+            false => Err(self.failure()),
+        }
+    }
+
+    /// Waits until everything submitted so far has been scored. Scores that depend on later
+    /// frames stay pending.
+    ///
+    /// # Errors
+    /// The failure of the run.
+    pub fn settle(&self) -> Result<(), EngineError> {
+        self.shared.queue.settle();
+        match &self.scores.read().progress {
+            Progress::Failed(error) => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// A reader of the scores for any thread.
+    pub fn scores(&self) -> Scores {
+        self.scores.clone()
+    }
+
+    /// See [`Scores::score`].
+    ///
+    /// # Errors
+    /// [`ScoreError::Pending`] while the score is not final; see [`Scores::score`].
+    pub fn score(&self, name: &str, frame: u64) -> Result<f64, ScoreError> {
+        self.scores.score(name, frame)
+    }
+
+    /// See [`Scores::pooled`].
+    ///
+    /// # Errors
+    /// [`ScoreError::Pending`] while a score of the range is not final; see [`Scores::pooled`].
+    pub fn pooled(
+        &self,
+        name: &str,
+        pooling: Pooling,
+        range: impl RangeBounds<u64>,
+    ) -> Result<f64, ScoreError> {
+        self.scores.pooled(name, pooling, range)
+    }
+
+    /// Ends the clip and waits for its last scores.
+    ///
+    /// # Errors
+    /// The failure of the run; a clip without frames.
+    pub fn finish(mut self) -> Result<Outcome, EngineError> {
+        self.shared.queue.settle();
+        self.stop();
+        if let Progress::Failed(error) = &self.scores.read().progress {
+            return Err(error.clone());
+        }
+        if self.next == 0 {
+            return Err(self.shared.fail(EngineError::NoFrames));
+        }
+        let last = self.next - 1;
+        let ending = worker::caught(last, || self.shared.sequencer().finish());
+        let ending = match ending.and_then(|ending| ending) {
+            Ok(ending) => ending,
+            Err(error) => return Err(self.shared.fail(error)),
+        };
+        let seconds = self
+            .started
+            .map_or(0.0, |start| start.elapsed().as_secs_f64());
+        let mut warnings = std::mem::take(&mut self.warnings);
+        warnings.extend(ending.misaligned);
+        if let Some(reason) = self.scores.read().table().spill_failure() {
+            let reason = reason.to_string();
+            warnings.push(Warning::ScoresInMemory { reason });
+        }
+        Ok(Outcome {
+            format: *self.pool.format(),
+            scores: self.scores.clone(),
+            aggregates: ending.aggregates,
+            provenance: Provenance::new(
+                &self.request,
+                self.pool.format(),
+                ending.frames,
+                std::mem::take(&mut self.models),
+                std::mem::take(&mut self.features),
+                &warnings,
+            ),
+            warnings,
+            extra_pooling: std::mem::take(&mut self.request.extra_pooling),
+            seconds,
+        })
+    }
+
+    fn failure(&self) -> EngineError {
+        match &self.scores.read().progress {
+            Progress::Failed(error) => error.clone(),
+            _ => EngineError::Stopped,
+        }
+    }
+
+    /// Sends the workers home. Frames that wait are dropped, frames in work are finished.
+    fn stop(&mut self) {
+        self.shared.queue.close();
+        for worker in self.workers.drain(..) {
+            if worker.join().is_err() {
+                let message = "a worker thread died".to_owned();
+                let frame = self.next.saturating_sub(1);
+                self.shared.fail(EngineError::Panic { frame, message });
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("format", self.pool.format())
+            .field("features", &self.features.len())
+            .field("models", &self.models.len())
+            .field("threads", &self.workers.len())
+            .field("submitted", &self.next)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        self.stop();
+        let mut store = self.scores.write();
+        if matches!(store.progress, Progress::Running) {
+            store.progress = Progress::Failed(EngineError::Stopped);
+        }
+    }
+}

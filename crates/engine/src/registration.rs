@@ -1,0 +1,368 @@
+//! Which device computes which feature, decided before the first frame.
+//!
+//! Features come in the order of their first request, models first, as in libvmaf; that order
+//! is the order of the report. Two requests whose scores have the same names are one feature.
+//! Each feature goes to the first device, in the order of the backends given, that takes it.
+//!
+//! What must stay true: all refusals are found and told together; a device that is passed over
+//! is told with its reason; the same request on the same machine always gives the same plan.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use vmafx_api::{
+    ApiError, BackendInfo, BuiltinBackend, Device, DeviceInfo, Extractor, FeatureRequest,
+    FrameFormat, GpuBackend, MemoryKind, PlanRequest,
+};
+use vmafx_metrics::Output;
+
+use crate::error::{EngineError, SetupRefusal};
+use crate::request::FeatureSpec;
+use crate::warning::Warning;
+
+/// The backends that are part of this program, sorted by identifier.
+pub fn builtin_backends() -> Vec<Arc<dyn GpuBackend>> {
+    let mut backends: Vec<_> = BuiltinBackend::all().collect();
+    backends.sort_by(|a, b| a.info().id.cmp(&b.info().id));
+    backends
+}
+
+/// A feature with its place: who computes it and where its values are.
+pub(crate) struct Registered {
+    pub(crate) spec: FeatureSpec,
+    /// Number in [`Registration::devices`].
+    pub(crate) device: usize,
+    /// Its columns among the values of a frame.
+    pub(crate) values: Range<usize>,
+}
+
+/// Work that one device does for a frame.
+pub(crate) struct Plan {
+    pub(crate) extractor: Box<dyn Extractor>,
+    /// `backend:number` of the device.
+    pub(crate) device: String,
+    /// Whether it sees frames that subsampling leaves out.
+    pub(crate) every_frame: bool,
+    /// Its columns among the values of a frame.
+    pub(crate) values: Range<usize>,
+}
+
+impl Plan {
+    pub(crate) fn failed(&self, frame: u64, source: ApiError) -> EngineError {
+        EngineError::Device {
+            frame,
+            device: self.device.clone(),
+            source,
+        }
+    }
+}
+
+/// A device in use.
+pub(crate) struct UsedDevice {
+    pub(crate) backend: BackendInfo,
+    pub(crate) info: DeviceInfo,
+    device: Arc<dyn Device>,
+}
+
+impl UsedDevice {
+    fn name(&self) -> String {
+        format!("{}:{}", self.info.backend, self.info.index)
+    }
+}
+
+/// Everything that registration decides.
+pub(crate) struct Registration {
+    pub(crate) features: Vec<Registered>,
+    pub(crate) devices: Vec<UsedDevice>,
+    pub(crate) plans: Vec<Plan>,
+    /// Values of one frame.
+    pub(crate) values: usize,
+    /// Earlier frames that some plan reads.
+    pub(crate) history: usize,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// The features to compute: every name once, the first request's options in force.
+pub(crate) fn merge(
+    requests: impl IntoIterator<Item = FeatureSpec>,
+    warnings: &mut Vec<Warning>,
+) -> Vec<FeatureSpec> {
+    let suffix = |spec: &FeatureSpec| {
+        let nameless = Output {
+            internal: "",
+            name: "",
+        };
+        spec.options.score_name(&nameless)
+    };
+    let mut merged: Vec<FeatureSpec> = Vec::new();
+    for request in requests {
+        let first = merged
+            .iter()
+            .find(|kept| kept.name() == request.name() && suffix(kept) == suffix(&request));
+        match first {
+            None => merged.push(request),
+            Some(kept) if kept.options == request.options => {}
+            Some(kept) => {
+                let (kept, ignored) = difference(kept, &request);
+                let feature = request.name().to_owned();
+                let warning = Warning::OptionsIgnored {
+                    feature,
+                    kept,
+                    ignored,
+                };
+                if !warnings.contains(&warning) {
+                    warnings.push(warning);
+                }
+            }
+        }
+    }
+    merged
+}
+
+/// The options in which two requests for one metric differ.
+fn difference(a: &FeatureSpec, b: &FeatureSpec) -> (String, String) {
+    let (a, b) = (a.options.request().options, b.options.request().options);
+    let differing = a.iter().zip(&b).filter(|(a, b)| a != b);
+    let text = |setting: &vmafx_api::OptionSetting| {
+        format!("{}={}", setting.name, option_text(&setting.value))
+    };
+    let (a, b): (Vec<_>, Vec<_>) = differing.map(|(a, b)| (text(a), text(b))).unzip();
+    (a.join(":"), b.join(":"))
+}
+
+/// An option value as users write it.
+pub(crate) fn option_text(value: &vmafx_api::OptionValue) -> String {
+    match value {
+        vmafx_api::OptionValue::Bool(v) => v.to_string(),
+        vmafx_api::OptionValue::Int(v) => v.to_string(),
+        vmafx_api::OptionValue::Float(v) => vmafx_metrics::format_g(*v, 6),
+        vmafx_api::OptionValue::Text(v) => v.clone(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// A device that may be asked, opened when it first is.
+struct Candidate<'a> {
+    backend: &'a Arc<dyn GpuBackend>,
+    index: u32,
+    opened: Option<Result<Arc<dyn Device>, ApiError>>,
+}
+
+impl Candidate<'_> {
+    fn name(&self) -> String {
+        format!("{}:{}", self.backend.info().id, self.index)
+    }
+
+    fn supports(
+        &mut self,
+        feature: &FeatureRequest,
+        format: &FrameFormat,
+    ) -> Result<Arc<dyn Device>, ApiError> {
+        let open = || self.backend.open(self.index);
+        let device = self.opened.get_or_insert_with(open).clone()?;
+        device.supports(feature, format, MemoryKind::Host)?;
+        Ok(device)
+    }
+}
+
+/// A device or backend, and why it is not used.
+type Reason = (String, String);
+
+/// The devices that the request allows, in order, and the backends that do not answer, with
+/// their reasons.
+fn candidates<'a>(
+    backends: &'a [Arc<dyn GpuBackend>],
+    wanted: Option<&str>,
+) -> Result<(Vec<Candidate<'a>>, Vec<Reason>), EngineError> {
+    let mut all = Vec::new();
+    let mut silent = Vec::new();
+    for backend in backends {
+        match backend.devices() {
+            Ok(devices) => all.extend(devices.iter().map(|device| Candidate {
+                backend,
+                index: device.index,
+                opened: None,
+            })),
+            Err(error) => silent.push((backend.info().id.clone(), error.to_string())),
+        }
+    }
+    let Some(wanted) = wanted else {
+        return Ok((all, silent));
+    };
+    let reasons = silent
+        .iter()
+        .map(|(backend, reason)| format!("{backend} ({reason})"));
+    let known: Vec<_> = all.iter().map(Candidate::name).chain(reasons).collect();
+    all.retain(|candidate| candidate.backend.info().id == wanted || candidate.name() == wanted);
+    if all.is_empty() {
+        return Err(EngineError::UnknownDevice {
+            name: wanted.to_owned(),
+            known: match known.is_empty() {
+                true => "none".to_owned(),
+                false => known.join(", "),
+            },
+        });
+    }
+    Ok((all, silent))
+}
+
+/// Finds a device for every feature and makes the plans.
+pub(crate) fn register(
+    format: &FrameFormat,
+    features: Vec<FeatureSpec>,
+    backends: &[Arc<dyn GpuBackend>],
+    wanted: Option<&str>,
+    subsample: u32,
+    mut refusals: Vec<SetupRefusal>,
+) -> Result<Registration, EngineError> {
+    let (mut candidates, silent) = candidates(backends, wanted)?;
+    let unavailable = |(backend, reason)| Warning::BackendUnavailable { backend, reason };
+    let mut warnings: Vec<_> = silent.iter().cloned().map(unavailable).collect();
+    let mut devices: Vec<UsedDevice> = Vec::new();
+    let mut placed = Vec::new();
+    for spec in features {
+        let request = spec.options.request();
+        // Devices that do not take the feature, with their reasons.
+        let mut passed: Vec<Reason> = Vec::new();
+        let found = candidates.iter_mut().find_map(|candidate| {
+            match candidate.supports(&request, format) {
+                Ok(device) => Some((candidate.backend.info().clone(), device)),
+                Err(reason) => {
+                    passed.push((candidate.name(), reason.to_string()));
+                    None
+                }
+            }
+        });
+        let Some((backend, device)) = found else {
+            passed.extend(silent.iter().cloned());
+            refusals.push(refused(&spec, wanted, passed));
+            continue;
+        };
+        let info = device.info().clone();
+        let same = |used: &UsedDevice| Arc::ptr_eq(&used.device, &device);
+        let number = devices.iter().position(same).unwrap_or_else(|| {
+            devices.push(UsedDevice {
+                backend,
+                info,
+                device,
+            });
+            devices.len() - 1
+        });
+        warnings.extend(passed.into_iter().map(|(from, reason)| Warning::Fallback {
+            feature: spec.name().to_owned(),
+            from,
+            to: devices[number].name(),
+            reason,
+        }));
+        placed.push((spec, number));
+    }
+    if !refusals.is_empty() {
+        return Err(EngineError::Refused(refusals));
+    }
+    let (features, plans) = plan(format, placed, &devices, subsample)?;
+    Ok(Registration {
+        values: plans.last().map_or(0, |plan| plan.values.end),
+        history: plans
+            .iter()
+            .map(|p| p.extractor.history())
+            .max()
+            .unwrap_or(0),
+        features,
+        devices,
+        plans,
+        warnings,
+    })
+}
+
+fn refused(spec: &FeatureSpec, wanted: Option<&str>, passed: Vec<Reason>) -> SetupRefusal {
+    let feature = spec.name().to_owned();
+    let reasons = |passed: Vec<Reason>| {
+        let texts: Vec<_> = passed.iter().map(|(d, r)| format!("{d}: {r}")).collect();
+        match texts.is_empty() {
+            true => "there is no device".to_owned(),
+            false => texts.join(", "),
+        }
+    };
+    match wanted {
+        Some(device) => SetupRefusal::NamedDevice {
+            feature,
+            device: device.to_owned(),
+            reason: reasons(passed),
+        },
+        None => SetupRefusal::NoDevice {
+            feature,
+            reasons: reasons(passed),
+        },
+    }
+}
+
+/// One plan for each device and, when subsampling, one more for the features of every frame.
+fn plan(
+    format: &FrameFormat,
+    placed: Vec<(FeatureSpec, usize)>,
+    devices: &[UsedDevice],
+    subsample: u32,
+) -> Result<(Vec<Registered>, Vec<Plan>), EngineError> {
+    let every_frame = |spec: &FeatureSpec| subsample == 1 || spec.metric.definition().every_frame;
+    let mut plans: Vec<Plan> = Vec::new();
+    let mut ranges = vec![0..0; placed.len()];
+    for (number, used) in devices.iter().enumerate() {
+        for every in [true, false] {
+            let members: Vec<_> = (0..placed.len())
+                .filter(|&i| placed[i].1 == number && every_frame(&placed[i].0) == every)
+                .collect();
+            if members.is_empty() {
+                continue;
+            }
+            let requests: Vec<_> = members
+                .iter()
+                .map(|&i| placed[i].0.options.request())
+                .collect();
+            let request = PlanRequest {
+                format: *format,
+                memory: MemoryKind::Host,
+                features: &requests,
+            };
+            let prepare = |source| EngineError::Prepare {
+                device: used.name(),
+                source,
+            };
+            let extractor = used.device.prepare(&request).map_err(prepare)?;
+            let start = plans.last().map_or(0, |plan| plan.values.end);
+            let mut end = start;
+            for &i in &members {
+                let spec = &placed[i].0;
+                let columns = spec.metric.columns(format, &spec.options).len();
+                ranges[i] = end..end + columns;
+                end += columns;
+            }
+            if extractor.columns() != end - start {
+                return Err(prepare(ApiError::new(
+                    vmafx_api::Status::Internal,
+                    "columns",
+                    format!(
+                        "the plan answers with {} values a frame, its features have {}",
+                        extractor.columns(),
+                        end - start
+                    ),
+                )));
+            }
+            plans.push(Plan {
+                extractor,
+                device: used.name(),
+                every_frame: every,
+                values: start..end,
+            });
+        }
+    }
+    let features = placed
+        .into_iter()
+        .zip(ranges)
+        .map(|((spec, device), values)| Registered {
+            spec,
+            device,
+            values,
+        })
+        .collect();
+    Ok((features, plans))
+}

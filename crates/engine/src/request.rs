@@ -1,0 +1,146 @@
+//! What a caller asks for: features, models, how frames are chosen, where work may run.
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+use vmafx_metrics::{Metric, Options};
+
+use crate::error::EngineError;
+use crate::pooling::Pooling;
+use crate::prediction::ModelSpec;
+
+/// Everything a [`Context`](crate::Context) is made from. Start from `Request::default()`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Request {
+    /// Features whose scores are reported, besides those that models read.
+    pub features: Vec<FeatureSpec>,
+    /// Models, in report order.
+    pub models: Vec<ModelSpec>,
+    /// Frames whose number is a multiple of this are scored and listed. Default 1.
+    pub subsample: NonZeroU32,
+    /// Worker threads; 0 = one for each core. Scores do not depend on it. Default 0.
+    pub threads: usize,
+    /// Only this device may be used: `backend` or `backend:number`. Default: any.
+    pub device: Option<String>,
+    /// Frames up to which a shift between the clips is looked for; 0 = not at all, at most
+    /// [`MAX_ALIGNMENT_RANGE`](crate::MAX_ALIGNMENT_RANGE). Default 5.
+    pub alignment_range: u32,
+    /// Poolings that the report lists behind upstream's four. Default: none.
+    pub extra_pooling: Vec<Pooling>,
+    /// What the inputs are, for the provenance: reference, then distorted.
+    pub inputs: [InputInfo; 2],
+    /// Options of the caller that shaped the run, for the provenance: name and value.
+    pub options: Vec<(String, String)>,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Request {
+            features: Vec::new(),
+            models: Vec::new(),
+            subsample: NonZeroU32::MIN,
+            threads: 0,
+            device: None,
+            alignment_range: 5,
+            extra_pooling: Vec::new(),
+            inputs: Default::default(),
+            options: Vec::new(),
+        }
+    }
+}
+
+/// One of the two clips.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Input {
+    /// The original.
+    Reference,
+    /// What is scored against it.
+    Distorted,
+}
+
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Input::Reference => "reference",
+            Input::Distorted => "distorted",
+        })
+    }
+}
+
+/// What the caller knows of one input. Text for the provenance; nothing is computed from it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InputInfo {
+    /// Path or other name.
+    pub name: String,
+    /// The format that was assumed and where it was read from, such as
+    /// `352x288 4:2:0 8-bit (y4m header)`.
+    pub format: String,
+    /// Frames left out at the start.
+    pub skipped: u64,
+}
+
+/// A feature with its options.
+#[derive(Clone)]
+pub struct FeatureSpec {
+    /// The metric.
+    pub metric: &'static dyn Metric,
+    /// Its options, each with a value.
+    pub options: Options,
+}
+
+impl FeatureSpec {
+    /// A metric with every option at its default.
+    pub fn new(metric: &'static dyn Metric) -> Self {
+        let options = Options::defaults(metric.definition());
+        FeatureSpec { metric, options }
+    }
+
+    /// Reads `name` or `name=option=value:option=value`, as `--feature` takes it. Options go by
+    /// full name or alias; of an option given twice the last counts.
+    ///
+    /// # Errors
+    /// An unknown feature or option, a value out of range, text of another form.
+    pub fn parse(spec: &str) -> Result<Self, EngineError> {
+        let (name, options) = spec.split_once('=').unwrap_or((spec, ""));
+        let metric = vmafx_metrics::find(name).ok_or_else(|| EngineError::UnknownFeature {
+            name: name.to_owned(),
+            known: {
+                let all = vmafx_metrics::all();
+                let names: Vec<_> = all.iter().map(|m| m.definition().name).collect();
+                names.join(", ")
+            },
+        })?;
+        let mut feature = FeatureSpec::new(metric);
+        for part in options.split(':').filter(|part| !part.is_empty()) {
+            let (option, value) =
+                part.split_once('=')
+                    .ok_or_else(|| EngineError::FeatureSyntax {
+                        spec: spec.to_owned(),
+                        part: part.to_owned(),
+                    })?;
+            feature
+                .options
+                .set_text(option, value)
+                .map_err(|source| EngineError::Option {
+                    spec: spec.to_owned(),
+                    source: Box::new(source),
+                })?;
+        }
+        Ok(feature)
+    }
+
+    /// Name of the metric.
+    pub fn name(&self) -> &'static str {
+        self.metric.definition().name
+    }
+}
+
+impl fmt::Debug for FeatureSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FeatureSpec")
+            .field("metric", &self.name())
+            .field("options", &self.options)
+            .finish()
+    }
+}

@@ -1,0 +1,247 @@
+//! The text of reports: libvmaf's, but for what cannot be parsed.
+
+use vmafx_engine::{Context, Input, InputInfo, Outcome, OutputFormat, Pooling, Precision, Warning};
+
+use crate::rig::*;
+
+/// Three frames with every kind of number, and names that need escaping.
+fn outcome() -> Outcome {
+    let values = vec![(0, f64::NAN), (1, 2.5e-9), (2, f64::INFINITY)];
+    let list = fake(Behaviour {
+        values,
+        ..Behaviour::default()
+    });
+    let mut request = request(&["probe", "step"], 1);
+    request.extra_pooling = vec![Pooling::Median, Pooling::Min];
+    request.inputs = [
+        InputInfo {
+            name: "a \"<&>\"\u{1}\n.y4m".to_owned(),
+            format: "16x16 4:2:0 8-bit (y4m header)".to_owned(),
+            skipped: 3,
+        },
+        InputInfo {
+            name: "ü,;|.yuv".to_owned(),
+            ..InputInfo::default()
+        },
+    ];
+    request.options = vec![("frame_cnt".to_owned(), "3".to_owned())];
+    let mut context = Context::with_backends(format(16, 16, 8), request, &list).unwrap();
+    feed_samples(&mut context, &[(0, 0), (3, 0), (5, 0)]).unwrap();
+    context.warn(Warning::Note("scaled \"before\" <scoring>".to_owned()));
+    context.ended_early(Input::Distorted);
+    context.finish().unwrap()
+}
+
+#[test]
+fn json() {
+    let text = report(&outcome(), OutputFormat::Json, Precision::default());
+    let (upstream, provenance) = text.split_once(",\n  \"provenance\": ").unwrap();
+    let expected = r#"{
+  "version": "VERSION",
+  "frames": [
+    {
+      "frameNum": 0,
+      "metrics": {
+        "probe": null,
+        "step": 0.000000,
+        "probe_next": 0.0000000025000000
+      }
+    },
+    {
+      "frameNum": 1,
+      "metrics": {
+        "probe": 0.0000000025000000,
+        "step": 3.000000,
+        "probe_next": null
+      }
+    },
+    {
+      "frameNum": 2,
+      "metrics": {
+        "probe": null,
+        "step": 2.000000,
+        "probe_next": null
+      }
+    }
+  ],
+  "pooled_metrics": {
+    "probe": {
+      "min": null,
+      "max": null,
+      "mean": null,
+      "harmonic_mean": null,
+      "median": null
+    },
+    "step": {
+      "min": 0.000000,
+      "max": 3.000000,
+      "mean": 1.666667,
+      "harmonic_mean": 0.894737,
+      "median": 2.000000
+    },
+    "probe_next": {
+      "min": 0.0000000025000000,
+      "max": null,
+      "mean": null,
+      "harmonic_mean": 2.0000000075000002,
+      "median": null
+    }
+  },
+  "aggregate_metrics": {
+    "steps": 5.000000
+  }"#;
+    assert_eq!(
+        upstream,
+        expected.replace("VERSION", env!("CARGO_PKG_VERSION"))
+    );
+    assert!(
+        provenance.starts_with("{\n    \"schema\": 1,\n"),
+        "{provenance}"
+    );
+
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let provenance = &value["provenance"];
+    assert_eq!(provenance["inputs"][0]["name"], "a \"<&>\"\u{1}\n.y4m");
+    assert_eq!(provenance["inputs"][0]["skipped"], 3);
+    assert_eq!(provenance["inputs"][1]["role"], "distorted");
+    assert_eq!(provenance["format"], "16x16 4:2:0 8-bit");
+    assert_eq!(provenance["frames"]["read"], 3);
+    assert_eq!(provenance["features"][1]["name"], "step");
+    assert_eq!(provenance["features"][0]["library"], "/lib/fake.so");
+    assert_eq!(provenance["options"][0]["name"], "frame_cnt");
+    assert_eq!(provenance["warnings"][0]["code"], "note");
+    assert_eq!(
+        provenance["warnings"][1]["text"],
+        "the distorted input ended after 3 frames, the other one did not"
+    );
+}
+
+#[test]
+fn xml() {
+    let text = report(&outcome(), OutputFormat::Xml, Precision::default());
+    let (upstream, provenance) = text.split_once("  <provenance").unwrap();
+    let expected = r#"<VMAF version="VERSION">
+  <params qualityWidth="16" qualityHeight="16" />
+  <frames>
+    <frame frameNum="0" probe="-nan" step="0.000000" probe_next="0.0000000025000000" />
+    <frame frameNum="1" probe="0.0000000025000000" step="3.000000" probe_next="inf" />
+    <frame frameNum="2" probe="inf" step="2.000000" probe_next="inf" />
+  </frames>
+  <pooled_metrics>
+    <metric name="probe" min="-nan" max="-nan" mean="-nan" harmonic_mean="-nan" median="-nan" />
+    <metric name="step" min="0.000000" max="3.000000" mean="1.666667" harmonic_mean="0.894737" median="2.000000" />
+    <metric name="probe_next" min="0.0000000025000000" max="inf" mean="inf" harmonic_mean="2.0000000075000002" median="inf" />
+  </pooled_metrics>
+  <aggregate_metrics steps="5.000000" />
+"#;
+    assert_eq!(
+        upstream,
+        expected.replace("VERSION", env!("CARGO_PKG_VERSION"))
+    );
+    let input =
+        "    <input role=\"reference\" name=\"a &quot;&lt;&amp;&gt;&quot;\u{fffd}&#10;.y4m\" ";
+    assert!(provenance.contains(input), "{provenance}");
+    assert!(
+        provenance.contains("<option name=\"gain\" value=\"1\" />"),
+        "{provenance}"
+    );
+    assert_eq!(elements(&text).last().unwrap(), "VMAF");
+}
+
+/// Reads XML strictly: tags that match, attributes that are unique and escaped. Returns the
+/// names of the elements, in the order of their ends.
+fn elements(text: &str) -> Vec<String> {
+    let mut reader = quick_xml::Reader::from_str(text);
+    reader.config_mut().check_end_names = true;
+    let mut open = Vec::new();
+    let mut ended = Vec::new();
+    loop {
+        let name = |start: &quick_xml::events::BytesStart<'_>| {
+            for attribute in start.attributes() {
+                attribute
+                    .unwrap()
+                    .normalized_value(quick_xml::XmlVersion::Implicit1_0)
+                    .unwrap();
+            }
+            start.name().as_ref().to_owned()
+        };
+        match reader.read_event().unwrap() {
+            quick_xml::events::Event::Start(start) => open.push(name(&start)),
+            quick_xml::events::Event::Empty(start) => ended.push(name(&start)),
+            quick_xml::events::Event::End(_) => ended.push(open.pop().unwrap()),
+            quick_xml::events::Event::Text(text) => {
+                assert!(text.trim().is_empty());
+            }
+            quick_xml::events::Event::Eof => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(open.is_empty());
+    ended
+}
+
+#[test]
+fn csv_and_sub() {
+    let outcome = outcome();
+    let text = report(&outcome, OutputFormat::Csv, Precision::default());
+    assert_eq!(
+        text,
+        "Frame,probe,step,probe_next,\n\
+         0,-nan,0.000000,0.0000000025000000,\n\
+         1,0.0000000025000000,3.000000,inf,\n\
+         2,inf,2.000000,inf,\n"
+    );
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    assert_eq!(reader.headers().unwrap().len(), 5);
+    assert_eq!(
+        reader
+            .records()
+            .map(|row| row.unwrap().len())
+            .collect::<Vec<_>>(),
+        [5; 3]
+    );
+    assert_eq!(
+        report(&outcome, OutputFormat::Sub, Precision::default()),
+        "{0}{1}frame: 0|probe: -nan|step: 0.000000|probe_next: 0.0000000025000000|\n\
+         {1}{2}frame: 1|probe: 0.0000000025000000|step: 3.000000|probe_next: inf|\n\
+         {2}{3}frame: 2|probe: inf|step: 2.000000|probe_next: inf|\n"
+    );
+}
+
+#[test]
+fn precision() {
+    let outcome = outcome();
+    let csv = |precision: &str| {
+        let text = report(&outcome, OutputFormat::Csv, precision.parse().unwrap());
+        text.lines().nth(2).unwrap().to_owned()
+    };
+    assert_eq!(csv("max"), "1,2.5000000000000001e-09,3,inf,");
+    assert_eq!(csv("2"), "1,0.00,3.00,inf,");
+    assert_eq!(csv("10"), "1,0.0000000025,3.0000000000,inf,");
+    for precision in ["", "18", "-1", "Max", "6.0"] {
+        assert!(precision.parse::<Precision>().is_err(), "{precision}");
+    }
+    let json = report(&outcome, OutputFormat::Json, Precision::Max);
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value["frames"][1]["metrics"]["probe"], 2.5e-9);
+}
+
+/// A report without aggregates and with empty lists is as strict.
+#[test]
+fn sparse_reports_parse() {
+    let list = fake(Behaviour::default());
+    let mut context =
+        Context::with_backends(format(16, 16, 8), request(&["probe"], 1), &list).unwrap();
+    feed_samples(&mut context, &[(3, 0)]).unwrap();
+    let outcome = context.finish().unwrap();
+    let json = report(&outcome, OutputFormat::Json, Precision::default());
+    assert!(
+        json.contains("  \"aggregate_metrics\": {\n  },\n"),
+        "{json}"
+    );
+    serde_json::from_str::<serde_json::Value>(&json).unwrap();
+    let xml = report(&outcome, OutputFormat::Xml, Precision::default());
+    assert!(xml.contains("  <aggregate_metrics />\n"), "{xml}");
+    elements(&xml);
+    assert!(outcome.fps() > 0.0);
+}

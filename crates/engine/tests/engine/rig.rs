@@ -1,0 +1,482 @@
+//! What the tests share: two small metrics, a backend that computes and misbehaves as told, and
+//! clips.
+//!
+//! `probe` is the first luma sample of the reference minus that of the distorted frame, times
+//! an option; `probe_next`, known one frame later, is the value of the next frame, and of the
+//! last frame its own. `step` is how far the first sample of the reference moved since the frame
+//! before; it sees every frame and adds up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use vmafx_api::{
+    ApiError, BackendInfo, Chroma, Device, DeviceInfo, Extractor, FeatureRequest, FenceKinds,
+    FrameFormat, FrameJob, FramePool, FrameView, GpuBackend, HostFrame, Import, MemoryKind,
+    MemoryKinds, PlanRequest, Samples, Status, Ticket, Value,
+};
+use vmafx_engine::{Context, EngineError, FeatureSpec, Outcome, OutputFormat, Precision, Request};
+use vmafx_metrics::{
+    Aggregate, Clip, Column, Definition, Emission, Entry, Exactness, Metric, OptionInfo,
+    OptionKind, Options, Output, Refusal, ScoreInfo,
+};
+
+pub(crate) struct Probe;
+pub(crate) struct Step;
+
+inventory::submit!(Entry(&Probe));
+inventory::submit!(Entry(&Step));
+
+const PROBE_OUTPUTS: &[Output] = &[
+    Output {
+        internal: "test_probe",
+        name: "probe",
+    },
+    Output {
+        internal: "test_probe_next",
+        name: "probe_next",
+    },
+];
+const STEP: Output = Output {
+    internal: "test_step",
+    name: "step",
+};
+
+static PROBE: Definition = Definition {
+    name: "probe",
+    summary: "difference of the first samples",
+    source: "this file",
+    limits: "16x16",
+    options: &[
+        OptionInfo {
+            name: "gain",
+            alias: "g",
+            help: "factor",
+            kind: OptionKind::Float {
+                default: 1.0,
+                min: 0.0,
+                max: 10.0,
+            },
+            in_name: true,
+        },
+        OptionInfo {
+            name: "quiet",
+            alias: "q",
+            help: "nothing",
+            kind: OptionKind::Bool { default: false },
+            in_name: false,
+        },
+    ],
+    outputs: PROBE_OUTPUTS,
+    exactness: Exactness::Equal,
+    every_frame: false,
+};
+
+static STEP_DEFINITION: Definition = Definition {
+    name: "step",
+    summary: "motion of the first sample",
+    source: "this file",
+    limits: "none",
+    options: &[],
+    outputs: &[STEP],
+    exactness: Exactness::Equal,
+    every_frame: true,
+};
+
+impl Metric for Probe {
+    fn definition(&self) -> &'static Definition {
+        &PROBE
+    }
+
+    fn check(&self, format: &FrameFormat, _options: &Options) -> Result<(), Refusal> {
+        match format.width() < 16 || format.height() < 16 {
+            true => Err(Refusal::TooSmall {
+                feature: "probe",
+                width: format.width(),
+                height: format.height(),
+                min_width: 16,
+                min_height: 16,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    fn columns(&self, _format: &FrameFormat, _options: &Options) -> Vec<Column> {
+        vec![Column::Score(PROBE_OUTPUTS[0])]
+    }
+
+    fn clip(&self, _format: &FrameFormat, options: &Options) -> Box<dyn Clip> {
+        Box::new(ProbeClip {
+            scores: [0, 1].map(|i| ScoreInfo {
+                name: options.score_name(&PROBE_OUTPUTS[i]),
+                late: i == 1,
+            }),
+            last: None,
+        })
+    }
+}
+
+struct ProbeClip {
+    scores: [ScoreInfo; 2],
+    last: Option<(u64, f64)>,
+}
+
+impl Clip for ProbeClip {
+    fn scores(&self) -> &[ScoreInfo] {
+        &self.scores
+    }
+
+    fn push(&mut self, frame: u64, values: &[Value], emit: &mut dyn FnMut(Emission)) {
+        let value = values[0].as_score();
+        emit(Emission {
+            frame,
+            score: 0,
+            value,
+        });
+        if let Some((frame, _)) = self.last.replace((frame, value)) {
+            emit(Emission {
+                frame,
+                score: 1,
+                value,
+            });
+        }
+    }
+
+    fn finish(&mut self, emit: &mut dyn FnMut(Emission)) -> Vec<Aggregate> {
+        if let Some((frame, value)) = self.last.take() {
+            emit(Emission {
+                frame,
+                score: 1,
+                value,
+            });
+        }
+        Vec::new()
+    }
+}
+
+impl Metric for Step {
+    fn definition(&self) -> &'static Definition {
+        &STEP_DEFINITION
+    }
+
+    fn check(&self, _format: &FrameFormat, _options: &Options) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn columns(&self, _format: &FrameFormat, _options: &Options) -> Vec<Column> {
+        vec![Column::Count("step")]
+    }
+
+    fn history(&self, _options: &Options) -> usize {
+        1
+    }
+
+    fn clip(&self, _format: &FrameFormat, _options: &Options) -> Box<dyn Clip> {
+        Box::new(StepClip {
+            scores: [ScoreInfo {
+                name: "step".to_owned(),
+                late: false,
+            }],
+            total: 0,
+        })
+    }
+}
+
+struct StepClip {
+    scores: [ScoreInfo; 1],
+    total: u64,
+}
+
+impl Clip for StepClip {
+    fn scores(&self) -> &[ScoreInfo] {
+        &self.scores
+    }
+
+    fn push(&mut self, frame: u64, values: &[Value], emit: &mut dyn FnMut(Emission)) {
+        let value = values[0].as_count();
+        self.total += value;
+        emit(Emission {
+            frame,
+            score: 0,
+            value: value as f64,
+        });
+    }
+
+    fn finish(&mut self, _emit: &mut dyn FnMut(Emission)) -> Vec<Aggregate> {
+        vec![Aggregate {
+            name: "steps".to_owned(),
+            value: self.total as f64,
+        }]
+    }
+}
+
+/// How a [`Fake`] behaves.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Behaviour {
+    /// Features that it does not take, with the reason.
+    pub(crate) refuses: Vec<(&'static str, &'static str)>,
+    /// Frames on which it fails.
+    pub(crate) fails: Vec<u64>,
+    /// Frame on which it panics.
+    pub(crate) panics: Option<u64>,
+    /// Frame whose probe has another value, by number.
+    pub(crate) values: Vec<(u64, f64)>,
+    /// Whether each frame takes another time.
+    pub(crate) jitter: bool,
+    /// Whether the runtime is out of order.
+    pub(crate) silent: bool,
+    /// Values a frame that the plan says it gives, if that is a lie.
+    pub(crate) lies: Option<usize>,
+}
+
+/// A backend that behaves as told.
+#[derive(Clone, Debug)]
+pub(crate) struct Fake {
+    info: BackendInfo,
+    device: DeviceInfo,
+    behaviour: Behaviour,
+}
+
+impl Fake {
+    pub(crate) fn named(id: &str, behaviour: Behaviour) -> Arc<dyn GpuBackend> {
+        Arc::new(Fake {
+            info: BackendInfo {
+                id: id.to_owned(),
+                name: "a fake".to_owned(),
+                version: "7.0".to_owned(),
+                library: format!("/lib/{id}.so"),
+            },
+            device: DeviceInfo {
+                backend: id.to_owned(),
+                index: 0,
+                name: "fake processor".to_owned(),
+                isa: "f1".to_owned(),
+                total_memory: 0,
+                memory_kinds: MemoryKinds::of(&[MemoryKind::Host]),
+                acquire_kinds: FenceKinds::default(),
+                release_kinds: FenceKinds::default(),
+            },
+            behaviour,
+        })
+    }
+}
+
+/// A list of one backend that behaves as told.
+pub(crate) fn fake(behaviour: Behaviour) -> Vec<Arc<dyn GpuBackend>> {
+    vec![Fake::named("fake", behaviour)]
+}
+
+impl GpuBackend for Fake {
+    fn info(&self) -> &BackendInfo {
+        &self.info
+    }
+
+    fn devices(&self) -> Result<Vec<DeviceInfo>, ApiError> {
+        match self.behaviour.silent {
+            true => Err(ApiError::new(
+                Status::Device,
+                "runtime",
+                "no driver is loaded",
+            )),
+            false => Ok(vec![self.device.clone()]),
+        }
+    }
+
+    fn open(&self, _index: u32) -> Result<Arc<dyn Device>, ApiError> {
+        Ok(Arc::new(self.clone()))
+    }
+}
+
+impl Device for Fake {
+    fn info(&self) -> &DeviceInfo {
+        &self.device
+    }
+
+    fn supports(
+        &self,
+        feature: &FeatureRequest,
+        _format: &FrameFormat,
+        _memory: MemoryKind,
+    ) -> Result<(), ApiError> {
+        let name = feature.feature.as_str();
+        let refused = self
+            .behaviour
+            .refuses
+            .iter()
+            .find(|(refused, _)| *refused == name);
+        match refused {
+            Some((_, reason)) => Err(ApiError::new(Status::NotSupported, name, *reason)),
+            None if ["probe", "step"].contains(&name) => Ok(()),
+            None => Err(ApiError::new(
+                Status::NotSupported,
+                name,
+                "not a feature of the fake",
+            )),
+        }
+    }
+
+    fn prepare(&self, plan: &PlanRequest<'_>) -> Result<Box<dyn Extractor>, ApiError> {
+        let features = plan.features.iter().map(|feature| {
+            let metric = vmafx_metrics::find(&feature.feature).unwrap();
+            Options::from_request(metric.definition(), feature).unwrap()
+        });
+        Ok(Box::new(FakePlan {
+            features: features.collect(),
+            behaviour: self.behaviour.clone(),
+            results: std::sync::Mutex::default(),
+        }))
+    }
+
+    fn import(&self) -> Option<&dyn Import> {
+        None
+    }
+}
+
+struct FakePlan {
+    features: Vec<Options>,
+    behaviour: Behaviour,
+    results: std::sync::Mutex<std::collections::HashMap<u64, Vec<Value>>>,
+}
+
+fn first_sample(view: &FrameView<'_>) -> i64 {
+    match view.host().unwrap().luma().samples() {
+        Samples::U8(samples) => i64::from(samples[0]),
+        Samples::U16(samples) => i64::from(samples[0]),
+    }
+}
+
+impl Extractor for FakePlan {
+    fn history(&self) -> usize {
+        usize::from(
+            self.features
+                .iter()
+                .any(|options| options.definition().name == "step"),
+        )
+    }
+
+    fn columns(&self) -> usize {
+        self.behaviour.lies.unwrap_or(self.features.len())
+    }
+
+    fn submit(&self, job: &FrameJob<'_>) -> Result<Ticket, ApiError> {
+        let Behaviour {
+            fails,
+            panics,
+            values,
+            jitter,
+            ..
+        } = &self.behaviour;
+        if *jitter {
+            let pause = job.index.wrapping_mul(2654435761) % 7;
+            std::thread::sleep(Duration::from_micros(300 * pause));
+        }
+        if fails.contains(&job.index) {
+            return Err(ApiError::new(
+                Status::Device,
+                "launch",
+                "the device was lost",
+            ));
+        }
+        assert_ne!(Some(job.index), *panics, "the backend's own bug");
+        let reference = first_sample(&job.pair.reference);
+        let result = self
+            .features
+            .iter()
+            .map(|options| match options.definition().name {
+                "probe" => {
+                    let told = values.iter().find(|(frame, _)| *frame == job.index);
+                    let difference = reference - first_sample(&job.pair.distorted);
+                    let value = difference as f64 * options.float("gain");
+                    Value::score(told.map_or(value, |(_, value)| *value))
+                }
+                _ => {
+                    assert_eq!(job.earlier.len() as u64, job.index.min(1));
+                    let earlier = job.earlier.first();
+                    let moved = earlier.map_or(0, |e| reference - first_sample(&e.reference));
+                    Value::count(moved.unsigned_abs())
+                }
+            });
+        let result = result.collect();
+        self.results.lock().unwrap().insert(job.index, result);
+        Ok(Ticket(job.index))
+    }
+
+    fn collect(&self, ticket: Ticket, values: &mut [Value]) -> Result<(), ApiError> {
+        let result = self.results.lock().unwrap().remove(&ticket.0);
+        values.copy_from_slice(&result.expect("every ticket is collected once"));
+        Ok(())
+    }
+}
+
+pub(crate) fn format(width: u32, height: u32, depth: u32) -> FrameFormat {
+    FrameFormat::new(width, height, Chroma::Yuv420, depth).unwrap()
+}
+
+/// A request for features, on `threads` threads.
+pub(crate) fn request(features: &[&str], threads: usize) -> Request {
+    let mut request = Request::default();
+    request.features = features
+        .iter()
+        .map(|text| FeatureSpec::parse(text).unwrap())
+        .collect();
+    request.threads = threads;
+    request
+}
+
+/// Frame `t` of a moving, textured clip; the distorted one is blockier and noisy.
+pub(crate) fn frame(pool: &FramePool, t: u64, distorted: bool) -> HostFrame {
+    let mut frame = pool.acquire();
+    let format = *frame.format();
+    let scale = 1u64 << (format.depth() - 8);
+    let mut start = 0;
+    for plane in 0..format.plane_count() {
+        let size = format.plane_size(plane);
+        for y in 0..size.height {
+            for x in 0..size.width {
+                let (mut u, mut v) = (x as u64 + 3 * t, y as u64 + 2 * t + 7 * plane as u64);
+                if distorted {
+                    (u, v) = (u & !3, v & !3);
+                }
+                let hash = (u / 5 * 7919 + v / 3 * 104_729).wrapping_mul(0x9e37_79b9) >> 7;
+                let noise = if distorted { (hash ^ u ^ v) % 9 } else { 0 };
+                let value = (16 + (u * 3 + v * 2) % 128 + hash % 80 - noise) * scale;
+                let place = start + y * size.width + x;
+                match format.depth() {
+                    8 => frame.bytes_mut()[place] = value as u8,
+                    _ => frame.words_mut()[place] = value as u16,
+                }
+            }
+        }
+        start += size.area();
+    }
+    frame
+}
+
+/// Submits frames `0..frames` of the textured clip.
+pub(crate) fn feed(context: &mut Context, frames: u64) -> Result<(), EngineError> {
+    let pool = FramePool::new(*context.format());
+    for t in 0..frames {
+        context.submit(frame(&pool, t, false), frame(&pool, t, true))?;
+    }
+    Ok(())
+}
+
+/// Frames whose first luma samples are given: reference, then distorted.
+pub(crate) fn feed_samples(context: &mut Context, samples: &[(u8, u8)]) -> Result<(), EngineError> {
+    for &(reference, distorted) in samples {
+        let (mut x, mut y) = (context.frame(), context.frame());
+        x.bytes_mut()[0] = reference;
+        y.bytes_mut()[0] = distorted;
+        context.submit(x, y)?;
+    }
+    Ok(())
+}
+
+/// The whole report, without the figure that depends on time.
+pub(crate) fn report(outcome: &Outcome, format: OutputFormat, precision: Precision) -> String {
+    let mut bytes = Vec::new();
+    outcome.write(format, precision, &mut bytes).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let timeless = |line: &&str| !line.contains("fps");
+    let lines: Vec<_> = text.lines().filter(timeless).collect();
+    lines.join("\n") + "\n"
+}
