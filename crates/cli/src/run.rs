@@ -1,0 +1,149 @@
+//! `vmafx score`: from two videos to a report.
+
+use vmafx_engine::{Context, Input, Warning};
+use vmafx_models::catalog;
+
+use crate::args::ScoreArgs;
+use crate::destination::note;
+use crate::failure::{Class, Failure, one_line};
+use crate::inputs::{Pair, Reading};
+use crate::plan::{self, Plan};
+use crate::progress::Progress;
+use crate::report::Results;
+use crate::stream::Stream;
+
+/// Scores one video against the other.
+///
+/// # Errors
+/// Whatever keeps the whole of the videos from being scored; see [`crate::failure::Class`].
+pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
+    let videos = args.videos()?;
+    let mut plan = Plan::new(args)?;
+    let results = Results::open(args, videos)?;
+    let mut pair = Pair::open(args, videos)?;
+
+    plan.request.inputs = pair.records();
+    let mut context = Context::new(pair.format(), plan.request.clone()).map_err(plan::engine)?;
+    for text in plan.notes.iter().chain(&pair.notes) {
+        context.warn(Warning::Note(text.clone()));
+    }
+    let most = args.frame_cnt.filter(|&frames| frames > 0).map(u64::from);
+    if !args.quiet {
+        note(&opening(args, &plan, &pair, &context, most));
+    }
+    let told = context.warnings().len();
+
+    let stream = match &args.stream {
+        Some(name) => Some(Stream::start(name, &mut context, args.precision)?),
+        None => None,
+    };
+    let progress = Progress::new(pair.frames(most), args.quiet);
+    let ended = feed(&mut context, &mut pair, most, stream.as_ref(), &progress);
+    // The bar goes before any message comes.
+    progress.end();
+    let ended = ended?;
+    if let Some(input) = ended {
+        context.ended_early(input);
+    }
+    let outcome = context.finish().map_err(plan::engine)?;
+    if let Some(stream) = &stream {
+        stream.check()?;
+    }
+    if !args.quiet {
+        for warning in &outcome.warnings()[told..] {
+            note(&warning_line(warning));
+        }
+    }
+    results.deliver(&outcome, &plan, args)?;
+    match ended {
+        Some(input) if !args.allow_unequal => Err(unequal(&pair, input, outcome.provenance().frames.read)),
+        _ => Ok(()),
+    }
+}
+
+/// Reads and submits frames until the end or until `most`. Answers which video ended alone.
+fn feed(
+    context: &mut Context,
+    pair: &mut Pair,
+    most: Option<u64>,
+    stream: Option<&Stream>,
+    progress: &Progress,
+) -> Result<Option<Input>, Failure> {
+    while most.is_none_or(|most| context.submitted() < most) {
+        let (mut reference, mut distorted) = (context.frame(), context.frame());
+        match pair.read(&mut reference, &mut distorted)? {
+            Reading::Frames => context.submit(reference, distorted).map_err(plan::engine)?,
+            Reading::End => return Ok(None),
+            Reading::OneEnded(input) => return Ok(Some(input)),
+        }
+        if let Some(stream) = stream {
+            stream.check()?;
+        }
+        progress.step();
+    }
+    Ok(None)
+}
+
+/// What a user should see before the work starts: what the videos were taken for, what the
+/// models assume, and what looks wrong.
+fn opening(
+    args: &ScoreArgs,
+    plan: &Plan,
+    pair: &Pair,
+    context: &Context,
+    most: Option<u64>,
+) -> String {
+    let mut text = String::new();
+    let mut line = |parts: String| {
+        text.push_str(&one_line(&parts));
+        text.push('\n');
+    };
+    for (role, info) in ["reference", "distorted"].into_iter().zip(pair.describe()) {
+        let frames = match info.frames {
+            Some(frames) => format!(", {frames} frames"),
+            None => String::new(),
+        };
+        line(format!("{role}: {}: {}{frames}", info.name, info.assumed()));
+    }
+    for (model, record) in plan.request.models.iter().zip(context.models()) {
+        let viewing = catalog::viewing(&record.model, model.scoring.enable_transform);
+        let assumes = viewing.map_or(String::new(), |viewing| format!(", made for {viewing}"));
+        line(format!("model {}: {} ({}){assumes}", record.name, record.model, record.source));
+    }
+    if let Some([reference, distorted]) = pair.uneven(most) {
+        let frames = reference.min(distorted);
+        let consequence = match args.allow_unequal {
+            true => "",
+            false => ", and the run will count as failed without --allow-unequal",
+        };
+        line(format!(
+            "vmafx: warning: {reference} frames of the reference meet {distorted} of the \
+             distorted video: {frames} will be scored{consequence}"
+        ));
+    }
+    for warning in context.warnings() {
+        text.push_str(&warning_line(warning));
+    }
+    text
+}
+
+fn warning_line(warning: &Warning) -> String {
+    format!("vmafx: warning[{}]: {}\n", warning.code(), one_line(&warning.to_string()))
+}
+
+/// The failure of a run over videos of different length.
+fn unequal(pair: &Pair, ended: Input, frames: u64) -> Failure {
+    let [reference, distorted] = pair.describe();
+    let (short, long) = match ended {
+        Input::Reference => (reference, distorted),
+        Input::Distorted => (distorted, reference),
+    };
+    Failure::new(
+        Class::Input,
+        format!(
+            "\"{}\" ended before \"{}\": {frames} frames were scored, which is not the whole; \
+             --allow-unequal or --frame_cnt {frames} accepts that",
+            short.name, long.name
+        ),
+    )
+}
