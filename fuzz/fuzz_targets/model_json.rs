@@ -1,0 +1,5 @@
+//! Feeds the fuzzer's inputs to `fuzz_bodies::model_json`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| vmafx_tests::fuzz_bodies::model_json(data));
