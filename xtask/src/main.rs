@@ -1,1 +1,95 @@
-fn main() {}
+//! Every check and generator of this repository. `cargo xtask --help` lists them.
+
+#![forbid(unsafe_code)]
+
+mod bench;
+mod bless;
+mod ci;
+mod math;
+mod models;
+mod tidy;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Any failure of a task; the text is for people.
+type Failure = Box<dyn std::error::Error>;
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    about = "Checks and generators of the vmafx repository"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run every check and test, as the build machine does.
+    Ci,
+    /// Check the house rules that a compiler does not know.
+    Tidy,
+    /// Rewrite checked-in data from its source.
+    Bless {
+        /// What to rewrite.
+        what: Blessing,
+    },
+    /// Time the release program, alone or beside another `vmaf` program.
+    Bench {
+        /// A program that takes the options of Netflix's `vmaf`.
+        #[arg(long, value_name = "PATH")]
+        peer: Option<PathBuf>,
+        /// Timed runs of each program.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+        rounds: u64,
+        /// Threads of each program.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+        threads: u64,
+    },
+    /// Compare the functions of metrics::math with those of the platform's C library.
+    Math {
+        /// Inputs for each function.
+        #[arg(long, default_value_t = 10_000_000)]
+        count: u64,
+    },
+    /// Rewrite the built-in models from upstream's JSON files.
+    Models {
+        /// The `model` folder of a libvmaf source tree.
+        #[arg(long, value_name = "DIR")]
+        from: PathBuf,
+    },
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Blessing {
+    /// The golden values of tests/golden.
+    Golden,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().task {
+        Task::Ci => ci::run(),
+        Task::Tidy => tidy::run(),
+        Task::Bless {
+            what: Blessing::Golden,
+        } => bless::golden(),
+        Task::Bench {
+            peer,
+            rounds,
+            threads,
+        } => bench::run(peer.as_deref(), rounds as usize, threads as usize),
+        Task::Math { count } => math::run(count),
+        Task::Models { from } => models::run(&from),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Brings in what the build and the tests need on a fresh Debian 12 machine that has Rust.
+# Does nothing that is already done. Needs root or sudo only when a package is missing.
+set -eu
+
+# gcc: linker, and the C part of the zstd and xz crates    xz-utils, ffmpeg: the real test clips
+# libxml2-utils: a strict XML parser                       locales: a comma locale for the tests
+packages="gcc libc6-dev git xz-utils ffmpeg libxml2-utils locales"
+missing=""
+for package in $packages; do
+    dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' ||
+        missing="$missing $package"
+done
+as_root=""
+if [ "$(id -u)" -ne 0 ]; then
+    as_root="sudo"
+fi
+if [ -n "$missing" ]; then
+    $as_root apt-get update -q
+    # shellcheck disable=SC2086 # a list of words
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing
+fi
+if ! locale -a 2>/dev/null | grep -qi '^de_DE\.utf-\?8$'; then
+    $as_root localedef -i de_DE -f UTF-8 de_DE.UTF-8
+fi
+
+command -v cargo >/dev/null || {
+    echo "setup: cargo is not on the PATH; install Rust 1.88 or newer from your distribution or rustup" >&2
+    exit 1
+}
