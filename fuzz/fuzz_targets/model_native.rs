@@ -2,4 +2,6 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| vmafx_tests::fuzz_bodies::model_native(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    vmafx_tests::fuzz_bodies::model_native(data);
+});

@@ -2,7 +2,8 @@
 //!
 //! Each takes any bytes and panics if the parser breaks its word: it must end, must give what the
 //! input says or an error that names it, and must not ask for more memory than the input can
-//! fill. The fuzzer calls them through `fuzz/`; the suite replays the corpora through them.
+//! fill. Each tells whether the input was accepted. The fuzzer calls them through `fuzz/`; the
+//! suite replays the corpora through them.
 
 use std::io::Cursor;
 
@@ -11,7 +12,7 @@ use vmafx_media::{Input, MediaError, RawSource, Source, SynthSource, SynthSpec, 
 use vmafx_models::{ModelSet, Scoring};
 
 /// A fuzz target: its name, which is that of its corpus folder too, and its body.
-pub type Target = (&'static str, fn(&[u8]));
+pub type Target = (&'static str, fn(&[u8]) -> bool);
 
 /// All fuzz targets.
 pub const TARGETS: [Target; 5] = [
@@ -30,7 +31,7 @@ const LARGEST: usize = 1 << 20;
 
 /// Reads bytes as a y4m file, as a y4m stream and as a file whose first frame is skipped: all
 /// three must agree.
-pub fn y4m(data: &[u8]) {
+pub fn y4m(data: &[u8]) -> bool {
     let open = |as_file: bool, interlaced: bool| {
         let bytes = Cursor::new(data.to_vec());
         let input = if as_file {
@@ -56,13 +57,14 @@ pub fn y4m(data: &[u8]) {
         all.remove(0);
         assert_eq!(Some(&*all), skipped.as_ref());
     }
+    stream.is_some()
 }
 
 /// Reads bytes as raw frames. The first six give the format; the rest is the file, read at once
 /// and through a pipe.
-pub fn raw(data: &[u8]) {
+pub fn raw(data: &[u8]) -> bool {
     let &[w0, w1, h0, h1, layout, depth, ref body @ ..] = data else {
-        return;
+        return false;
     };
     let chroma = [
         Chroma::Yuv400,
@@ -77,7 +79,7 @@ pub fn raw(data: &[u8]) {
         u32::from(depth % 20),
     );
     let Ok(format) = format else {
-        return;
+        return false;
     };
     let file = Input::from_seekable(NAME, Cursor::new(body.to_vec()))
         .and_then(|input| RawSource::new(input, format))
@@ -93,27 +95,33 @@ pub fn raw(data: &[u8]) {
     // A pipe is searched for well-known signatures in its first frame alone, so it may pass
     // where a file is refused; what both read is the same.
     let (file, pipe) = (named(file), named(pipe));
-    if let Some(read) = file {
-        assert_eq!(read.concat(), body);
-        assert_eq!(Some(read), pipe);
-    }
     if pipe.is_some() {
         assert_eq!(body.len() % format.frame_bytes(), 0);
     }
+    let Some(read) = file else {
+        return false;
+    };
+    assert_eq!(read.concat(), body);
+    assert_eq!(Some(read), pipe);
+    true
 }
 
 /// Reads bytes as a JSON model; what is read predicts, and survives our own format.
-pub fn model_json(data: &[u8]) {
-    if let Ok(model) = ModelSet::from_json(data) {
-        check_model(&model, data);
+pub fn model_json(data: &[u8]) -> bool {
+    let model = ModelSet::from_json(data);
+    if let Ok(model) = &model {
+        check_model(model, data);
     }
+    model.is_ok()
 }
 
 /// Reads bytes as a model in our own format, under the same rules.
-pub fn model_native(data: &[u8]) {
-    if let Ok(model) = ModelSet::from_native(data) {
-        check_model(&model, data);
+pub fn model_native(data: &[u8]) -> bool {
+    let model = ModelSet::from_native(data);
+    if let Ok(model) = &model {
+        check_model(model, data);
     }
+    model.is_ok()
 }
 
 fn check_model(model: &ModelSet, data: &[u8]) {
@@ -175,13 +183,13 @@ fn arbitrary_numbers(data: &[u8], count: usize) -> Vec<f64> {
 }
 
 /// Reads bytes as the text of a synthetic source; small clips give their first and last frame.
-pub fn synth_spec(data: &[u8]) {
+pub fn synth_spec(data: &[u8]) -> bool {
     let text = String::from_utf8_lossy(data);
     let spec = match text.parse::<SynthSpec>() {
         Ok(spec) => spec,
         Err(error) => {
             assert!(error.to_string().starts_with(&*text), "{error}");
-            return;
+            return false;
         }
     };
     let canonical = spec.to_string();
@@ -195,7 +203,7 @@ pub fn synth_spec(data: &[u8]) {
     let mut source = SynthSource::new(spec, &text);
     let format = source.format();
     if format.frame_samples() > 1 << 12 {
-        return;
+        return true;
     }
     let mut frame = HostFrame::new(format);
     let count = source
@@ -211,6 +219,7 @@ pub fn synth_spec(data: &[u8]) {
     assert!(!read(&mut source));
     assert!(frame.check_samples().is_ok());
     assert!(source.skip(1).is_err());
+    true
 }
 
 /// The frames of a source as raw bytes. Frames that are too large for this are passed over, and

@@ -60,6 +60,22 @@ fn raw_file_of_whole_frames() {
 }
 
 #[test]
+fn file_that_shrinks_while_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "a.yuv", &[16; 300_000]);
+    let mut source = open(&SourceSpec::raw(&path, grey(1000, 100))).unwrap();
+    let writer = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    writer.set_len(200_000).unwrap();
+    let error = samples(source.as_mut()).unwrap_err().to_string();
+    assert!(
+        error.ends_with(
+            "within frame 2: its samples start at byte 200000 and take 100000 bytes, 0 are there"
+        ),
+        "{error}"
+    );
+}
+
+#[test]
 fn no_frames() {
     let folder = tempfile::tempdir().unwrap();
     let empty = file(folder.path(), "empty", b"");
