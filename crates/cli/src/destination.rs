@@ -129,7 +129,9 @@ pub(crate) fn standard(source: io::Error) -> Failure {
 /// A closed pipe, a full disk.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut output = io::stdout().lock();
-    let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    let written = output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush());
     written.map_err(standard)
 }
 
@@ -161,7 +163,13 @@ impl Draft {
             draft.push(format!(".{process}-{attempt}"));
             let path = target.with_file_name(draft);
             match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok(Draft { path, file, placed: false }),
+                Ok(file) => {
+                    return Ok(Draft {
+                        path,
+                        file,
+                        placed: false,
+                    });
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => {
                     attempt += 1;
                 }
@@ -196,8 +204,9 @@ mod tests {
 
     fn files(folder: &Path) -> Vec<String> {
         let list = fs::read_dir(folder).unwrap();
-        let mut names: Vec<_> =
-            list.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> = list
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -235,7 +244,12 @@ mod tests {
         let input = folder.path().join("a.y4m");
         fs::write(&input, "x").unwrap();
         let error = Destination::open(input.as_os_str(), ["".as_ref(), input.as_os_str()]);
-        assert!(error.unwrap_err().to_string().contains("it is the distorted video"));
+        assert!(
+            error
+                .unwrap_err()
+                .to_string()
+                .contains("it is the distorted video")
+        );
         assert_eq!(files(folder.path()), ["a.y4m"]);
     }
 
@@ -254,7 +268,10 @@ mod tests {
             .unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
         let null = Destination::open(OsStr::new("/dev/null"), NO_INPUTS()).unwrap();
         assert_eq!(null, Destination::Direct("/dev/null".into()));
     }

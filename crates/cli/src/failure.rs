@@ -106,7 +106,12 @@ impl fmt::Display for Failure {
             }
             source = error.source();
         }
-        write!(f, "vmafx: error[{}]: {}", self.class.word(), one_line(&text))
+        write!(
+            f,
+            "vmafx: error[{}]: {}",
+            self.class.word(),
+            one_line(&text)
+        )
     }
 }
 

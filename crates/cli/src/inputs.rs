@@ -61,7 +61,12 @@ impl Pair {
         }
         reference.skip(skipped[0]).class(Class::Input)?;
         distorted.skip(skipped[1]).class(Class::Input)?;
-        Ok(Pair { reference, distorted, skipped, notes })
+        Ok(Pair {
+            reference,
+            distorted,
+            skipped,
+            notes,
+        })
     }
 
     /// Shape of all frames.
@@ -82,14 +87,20 @@ impl Pair {
             skipped,
         };
         let [reference, distorted] = self.describe();
-        [record((reference, self.skipped[0])), record((distorted, self.skipped[1]))]
+        [
+            record((reference, self.skipped[0])),
+            record((distorted, self.skipped[1])),
+        ]
     }
 
     /// Frames left in each video, where that is known.
     fn left(&self) -> [Option<u64>; 2] {
         let left = |info: &SourceInfo, skipped| Some(info.frames?.saturating_sub(skipped));
         let [reference, distorted] = self.describe();
-        [left(reference, self.skipped[0]), left(distorted, self.skipped[1])]
+        [
+            left(reference, self.skipped[0]),
+            left(distorted, self.skipped[1]),
+        ]
     }
 
     /// Frames that will be scored, if that is known.
@@ -154,7 +165,10 @@ fn raw_format(args: &ScoreArgs) -> Result<Option<FrameFormat>, Failure> {
             ];
             let missing = given.iter().filter(|(_, given)| !given);
             let missing: Vec<_> = missing.map(|(option, _)| *option).collect();
-            Err(Failure::usage(format!("raw video also needs {}", missing.join(", "))))
+            Err(Failure::usage(format!(
+                "raw video also needs {}",
+                missing.join(", ")
+            )))
         }
     }
 }

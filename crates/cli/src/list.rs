@@ -39,7 +39,11 @@ pub(crate) fn features(json: bool) -> Result<(), Failure> {
     let mut text = String::new();
     for metric in metrics {
         let definition = metric.definition();
-        let scores: Vec<_> = definition.outputs.iter().map(|output| output.name).collect();
+        let scores: Vec<_> = definition
+            .outputs
+            .iter()
+            .map(|output| output.name)
+            .collect();
         let devices = devices(&FeatureSpec::new(metric));
         let runs_on = match devices.is_empty() {
             true => "no device here".to_owned(),
@@ -90,9 +94,11 @@ fn describe(option: &OptionInfo) -> (&'static str, String, Option<(String, Strin
     let g = |number: f64| format_g(number, 6);
     match option.kind {
         OptionKind::Bool { default } => ("switch", default.to_string(), None),
-        OptionKind::Int { default, min, max } => {
-            ("whole number", default.to_string(), Some((min.to_string(), max.to_string())))
-        }
+        OptionKind::Int { default, min, max } => (
+            "whole number",
+            default.to_string(),
+            Some((min.to_string(), max.to_string())),
+        ),
         OptionKind::Float { default, min, max } => ("number", g(default), Some((g(min), g(max)))),
         OptionKind::Text { default } => ("text", format!("`{default}`"), None),
         _ => ("value", String::new(), None),
@@ -108,9 +114,7 @@ fn option_json(option: &OptionInfo) -> Value {
     });
     let (kind, default, min, max) = match option.kind {
         OptionKind::Bool { default } => ("bool", json!(default), json!(null), json!(null)),
-        OptionKind::Int { default, min, max } => {
-            ("int", json!(default), json!(min), json!(max))
-        }
+        OptionKind::Int { default, min, max } => ("int", json!(default), json!(min), json!(max)),
         OptionKind::Float { default, min, max } => {
             ("float", json!(default), json!(min), json!(max))
         }
@@ -156,16 +160,26 @@ pub(crate) fn models(json: bool) -> Result<(), Failure> {
             let _ = writeln!(text, "  assumes     {viewing}");
         }
         if model.has_transform() {
-            let _ = writeln!(text, "  transform   enable_transform gives the score for phones");
+            let _ = writeln!(
+                text,
+                "  transform   enable_transform gives the score for phones"
+            );
         }
         let _ = writeln!(text, "  features    {}", features.join(", "));
         let _ = writeln!(text, "  sha256      {}\n", model.sha256());
     }
-    let folders: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    let folders: Vec<_> = folders
+        .iter()
+        .map(|folder| folder.display().to_string())
+        .collect();
     if json {
         return print_json(&json!({ "built_in": list, "folders": folders }));
     }
-    let _ = writeln!(text, "Other names are looked for in: {}", folders.join(", "));
+    let _ = writeln!(
+        text,
+        "Other names are looked for in: {}",
+        folders.join(", ")
+    );
     text.push_str("Use: --model version=NAME or --model path=FILE\n");
     print(&text)
 }
@@ -187,13 +201,15 @@ fn backend_list() -> Vec<Value> {
         let devices = backend.devices();
         let error = devices.as_ref().err().map(ToString::to_string);
         let devices = devices.unwrap_or_default();
-        let devices = devices.iter().map(|device| json!({
-            "name": format!("{}:{}", device.backend, device.index),
-            "model": device.name,
-            "isa": device.isa,
-            "memory_bytes": device.total_memory,
-            "reads": device.memory_kinds.to_string(),
-        }));
+        let devices = devices.iter().map(|device| {
+            json!({
+                "name": format!("{}:{}", device.backend, device.index),
+                "model": device.name,
+                "isa": device.isa,
+                "memory_bytes": device.total_memory,
+                "reads": device.memory_kinds.to_string(),
+            })
+        });
         json!({
             "name": info.id,
             "title": info.name,
@@ -214,7 +230,11 @@ fn backend_text() -> String {
             true => "part of this program",
             false => &info.library,
         };
-        let _ = writeln!(text, "backend {} {}: {}, {place}", info.id, info.version, info.name);
+        let _ = writeln!(
+            text,
+            "backend {} {}: {}, {place}",
+            info.id, info.version, info.name
+        );
         match backend.devices() {
             Err(error) => {
                 let _ = writeln!(text, "  cannot be used: {error}");
@@ -238,9 +258,16 @@ fn backend_text() -> String {
 /// A closed standard output.
 pub(crate) fn version() -> Result<(), Failure> {
     let metrics = vmafx_metrics::all();
-    let features: Vec<_> = metrics.iter().map(|metric| metric.definition().name).collect();
+    let features: Vec<_> = metrics
+        .iter()
+        .map(|metric| metric.definition().name)
+        .collect();
     let models: Vec<_> = catalog::builtin_names().collect();
-    let build = if cfg!(debug_assertions) { "with checks" } else { "release" };
+    let build = if cfg!(debug_assertions) {
+        "with checks"
+    } else {
+        "release"
+    };
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     print(&format!(
         "vmafx {}\nbuild {os} {arch}, {build}\nfeatures {}\nmodels {}\n{}",

@@ -28,9 +28,6 @@ use std::process::ExitCode;
 use args::Action;
 use failure::{Class, Failure};
 
-// Linked for its registration only.
-use vmafx_backend_cpu as _;
-
 fn main() -> ExitCode {
     report_panics();
     match args::parse(std::env::args_os()).and_then(act) {

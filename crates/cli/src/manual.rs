@@ -70,13 +70,19 @@ pub(crate) fn man(topic: Option<&str>, folder: Option<&Path>) -> Result<(), Fail
     };
     fs::create_dir_all(folder).class(Class::Output)?;
     let command = built();
-    let subcommands = command.get_subcommands().filter(|c| !c.is_hide_set()).cloned();
+    let subcommands = command
+        .get_subcommands()
+        .filter(|c| !c.is_hide_set())
+        .cloned();
     for command in subcommands.chain([command.clone()]) {
         let (name, text) = page(command)?;
         let written = fs::write(folder.join(&name), text);
         written.map_err(|error| {
             let path = folder.join(&name);
-            Failure::new(Class::Output, format!("cannot write {}: {error}", path.display()))
+            Failure::new(
+                Class::Output,
+                format!("cannot write {}: {error}", path.display()),
+            )
         })?;
     }
     Ok(())
@@ -141,5 +147,8 @@ fn page(command: Command) -> Result<(String, String), Failure> {
     section.control("fi", []);
     section.to_writer(&mut text).class(Class::Internal)?;
     text.flush().class(Class::Internal)?;
-    Ok((man.get_filename(), String::from_utf8_lossy(&text).into_owned()))
+    Ok((
+        man.get_filename(),
+        String::from_utf8_lossy(&text).into_owned(),
+    ))
 }

@@ -3,7 +3,9 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use vmafx_engine::{EngineError, ErrorKind, FeatureSpec, ModelSpec, Request};
+use vmafx_api::GpuBackend;
+use vmafx_backend_cpu::{self as cpu, CpuBackend};
+use vmafx_engine::{EngineError, ErrorKind, FeatureSpec, ModelSpec, Request, builtin_backends};
 use vmafx_metrics::OptionError;
 use vmafx_models::{ModelError, Scoring, catalog};
 
@@ -14,6 +16,7 @@ use crate::syntax::{FeatureArgument, ModelArgument, ModelSource};
 /// Features and models of a run.
 pub(crate) struct Plan {
     pub(crate) request: Request,
+    pub(crate) backends: Vec<Arc<dyn GpuBackend>>,
     /// Names that the user knows the models by: name or path.
     pub(crate) labels: Vec<String>,
     /// Metrics that were asked for by name.
@@ -28,7 +31,10 @@ enum PlanError {
     #[error("there is no feature `{name}`; the features are: {known}")]
     Feature { name: String, known: String },
     #[error("--feature {name}: {source}")]
-    Option { name: String, source: OptionError },
+    Option {
+        name: String,
+        source: Box<OptionError>,
+    },
     #[error("model {model}: {source}")]
     Model { model: String, source: ModelError },
 }
@@ -96,10 +102,20 @@ impl Plan {
         request.threads = args.threads.map_or(0, |threads| threads.max(1) as usize);
         request.alignment_range = args.alignment_range;
         request.extra_pooling = args.pool.clone();
-        request.device = device(args)?;
+        request.device = args.backend.clone();
         request.options = options(args);
-        let labels = models.iter().map(|model| model.source.to_string()).collect();
-        Ok(Plan { request, labels, asked, notes })
+        let labels = models
+            .iter()
+            .map(|model| model.source.to_string())
+            .collect();
+        let backends = backends(args)?;
+        Ok(Plan {
+            request,
+            backends,
+            labels,
+            asked,
+            notes,
+        })
     }
 }
 
@@ -121,7 +137,9 @@ fn load(model: &ModelArgument) -> Result<ModelSpec, PlanError> {
 /// The features that a model reads.
 fn features_of(model: &ModelArgument, spec: &ModelSpec) -> Result<Vec<FeatureSpec>, Failure> {
     let bound = spec.model.bind(&spec.overrides);
-    let bound = bound.map_err(|source| refused(model, source)).class(Class::Model)?;
+    let bound = bound
+        .map_err(|source| refused(model, source))
+        .class(Class::Model)?;
     let features = bound.into_iter().map(|feature| FeatureSpec {
         metric: feature.metric,
         options: feature.options,
@@ -139,36 +157,58 @@ fn resolve(feature: &FeatureArgument) -> Result<FeatureSpec, PlanError> {
     let metric = vmafx_metrics::find(name).ok_or_else(|| {
         let all = vmafx_metrics::all();
         let known: Vec<_> = all.iter().map(|metric| metric.definition().name).collect();
-        PlanError::Feature { name: name.clone(), known: known.join(", ") }
+        PlanError::Feature {
+            name: name.clone(),
+            known: known.join(", "),
+        }
     })?;
     let mut spec = FeatureSpec::new(metric);
     for (option, value) in &feature.options {
         let set = spec.options.set_text(option, value);
-        set.map_err(|source| PlanError::Option { name: name.clone(), source })?;
+        set.map_err(|source| PlanError::Option {
+            name: name.clone(),
+            source: Box::new(source),
+        })?;
     }
     Ok(spec)
 }
 
-/// The device to use, if not any.
-fn device(args: &ScoreArgs) -> Result<Option<String>, Failure> {
-    const HOST: &str = "cpu";
-    let on_host = |name: &str| name == HOST || name.starts_with("cpu:");
-    match &args.backend {
-        Some(name) if args.gpumask != 0 && !on_host(name) => Err(Failure::usage(format!(
-            "--gpumask {} leaves GPU devices unused, --backend {name} asks for one",
-            args.gpumask
-        ))),
-        Some(name) => Ok(Some(name.clone())),
-        None => Ok((args.gpumask != 0).then(|| HOST.to_owned())),
+/// The backends that may be used: those of this program, the CPU's without the instruction sets
+/// that `--cpumask` switches off, and no other if `--gpumask` switches GPU devices off.
+fn backends(args: &ScoreArgs) -> Result<Vec<Arc<dyn GpuBackend>>, Failure> {
+    let mut backends = builtin_backends();
+    if args.cpumask != 0 {
+        for backend in backends
+            .iter_mut()
+            .filter(|backend| backend.info().id == cpu::ID)
+        {
+            *backend = Arc::new(CpuBackend::new(args.cpumask));
+        }
     }
+    if args.gpumask != 0 {
+        let (mask, wanted) = (args.gpumask, args.backend.as_deref().unwrap_or(cpu::ID));
+        if wanted.split(':').next() != Some(cpu::ID) {
+            return Err(Failure::usage(format!(
+                "--gpumask {mask} leaves GPU devices unused, --backend {wanted} asks for one"
+            )));
+        }
+        backends.retain(|backend| backend.info().id == cpu::ID);
+    }
+    Ok(backends)
 }
 
 /// Options that shaped the run, for the report. Threads are not among them: no score, and no
 /// report, depends on them.
 fn options(args: &ScoreArgs) -> Vec<(String, String)> {
-    let number = |name: &str, value: u32| (value != 0).then(|| (name.to_owned(), value.to_string()));
+    let number =
+        |name: &str, value: u32| (value != 0).then(|| (name.to_owned(), value.to_string()));
     let switch = |name: &str, on: bool| on.then(|| (name.to_owned(), "true".to_owned()));
-    let step = if args.subsample > 1 { args.subsample } else { 0 };
+    let step = if args.subsample > 1 {
+        args.subsample
+    } else {
+        0
+    };
+    let range = (args.alignment_range != 5).then(|| args.alignment_range.to_string());
     let presets = args.additions.iter().filter_map(|addition| match addition {
         Addition::Preset(preset) => Some((preset.family.to_owned(), preset.version.to_owned())),
         _ => None,
@@ -178,12 +218,15 @@ fn options(args: &ScoreArgs) -> Vec<(String, String)> {
         number("frame_skip_ref", args.frame_skip_ref),
         number("frame_skip_dist", args.frame_skip_dist),
         number("subsample", step),
+        range.map(|range| ("alignment-range".to_owned(), range)),
         switch("no_prediction", args.no_prediction),
         switch("allow-unequal", args.allow_unequal),
         switch("interlaced-as-frames", args.interlaced_as_frames),
         number("cpumask", args.cpumask),
         number("gpumask", args.gpumask),
-        args.backend.clone().map(|name| ("backend".to_owned(), name)),
+        args.backend
+            .clone()
+            .map(|name| ("backend".to_owned(), name)),
     ];
     presets.chain(given.into_iter().flatten()).collect()
 }

@@ -20,8 +20,10 @@ pub(crate) struct Preset {
 }
 
 const AOM_MODELS: &[(&str, &str)] = &[("vmaf_v0.6.1", "vmaf"), ("vmaf_v0.6.1neg", "vmaf_neg")];
-const NFLX_MODELS: &[(&str, &str)] =
-    &[("vmaf_4k_v0.6.1", "vmaf"), ("vmaf_4k_v0.6.1neg", "vmaf_neg")];
+const NFLX_MODELS: &[(&str, &str)] = &[
+    ("vmaf_4k_v0.6.1", "vmaf"),
+    ("vmaf_4k_v0.6.1neg", "vmaf_neg"),
+];
 
 const PSNR: &str = "psnr=reduced_hbd_peak=true:enable_apsnr=true:min_sse=0.5";
 const SSIM: &str = "float_ssim=enable_db=true:clip_db=true";
@@ -40,7 +42,12 @@ const AOM_V7: &[&str] = &[
 const NFLX_V1: &[&str] = &["psnr=enable_chroma=true:enable_apsnr=true", SSIM, "cambi"];
 
 const fn aom(version: &'static str, features: &'static [&'static str]) -> Preset {
-    Preset { family: "aom_ctc", version, models: AOM_MODELS, features }
+    Preset {
+        family: "aom_ctc",
+        version,
+        models: AOM_MODELS,
+        features,
+    }
 }
 
 static PRESETS: &[Preset] = &[
@@ -117,7 +124,11 @@ impl Preset {
         if missing.is_empty() {
             return Ok(list);
         }
-        Err(PresetError { family: self.family, version: self.version, missing })
+        Err(PresetError {
+            family: self.family,
+            version: self.version,
+            missing,
+        })
     }
 }
 
@@ -135,17 +146,30 @@ mod tests {
         let names: Vec<_> = features.iter().map(|f| f.name.as_str()).collect();
         assert_eq!(
             names,
-            ["psnr", "ciede", "float_ssim", "float_ms_ssim", "psnr_hvs", "cambi"]
+            [
+                "psnr",
+                "ciede",
+                "float_ssim",
+                "float_ms_ssim",
+                "psnr_hvs",
+                "cambi"
+            ]
         );
         assert_eq!(features[2].options[0], ("scale".to_owned(), "1".to_owned()));
-        assert_eq!(aom_ctc("v2.0").unwrap().features(|_| true).unwrap().len(), 5);
+        assert_eq!(
+            aom_ctc("v2.0").unwrap().features(|_| true).unwrap().len(),
+            5
+        );
         let model = nflx_ctc("v1.0").unwrap().models().nth(1).unwrap();
         assert_eq!(model, ModelArgument::named("vmaf_4k_v0.6.1neg", "vmaf_neg"));
     }
 
     #[test]
     fn missing_metrics_are_listed() {
-        let error = aom_ctc("v3.0").unwrap().features(|name| name == "psnr").unwrap_err();
+        let error = aom_ctc("v3.0")
+            .unwrap()
+            .features(|name| name == "psnr")
+            .unwrap_err();
         assert_eq!(
             error.to_string(),
             "--aom_ctc v3.0 needs ciede, float_ssim, float_ms_ssim, psnr_hvs, cambi, which this \

@@ -24,13 +24,13 @@ impl Results {
     ///
     /// # Errors
     /// Two results in one place, a place that cannot be written, a chart of unknown form.
-    pub(crate) fn open(
-        args: &ScoreArgs,
-        videos: [&std::ffi::OsStr; 2],
-    ) -> Result<Self, Failure> {
+    pub(crate) fn open(args: &ScoreArgs, videos: [&std::ffi::OsStr; 2]) -> Result<Self, Failure> {
         let stream = args.stream.as_deref();
         let chart = args.plot.as_ref().map(|path| path.as_os_str());
-        let named: Vec<_> = [args.output.as_deref(), chart, stream].into_iter().flatten().collect();
+        let named: Vec<_> = [args.output.as_deref(), chart, stream]
+            .into_iter()
+            .flatten()
+            .collect();
         for (place, name) in named.iter().enumerate() {
             if named[..place].contains(name) {
                 let name = name.to_string_lossy();
@@ -62,7 +62,12 @@ impl Results {
             Destination::open(name, videos)?;
         }
         let plain = report.is_none() && stream.is_none_or(|name| name != "-") && !args.upstream;
-        Ok(Results { report, plot, precision: args.precision, plain })
+        Ok(Results {
+            report,
+            plot,
+            precision: args.precision,
+            plain,
+        })
     }
 
     /// Writes report and chart, then prints the scores.
@@ -86,7 +91,7 @@ impl Results {
                 })?;
             } else {
                 note(&format!(
-                    "vmafx: warning: no report was written: {} cannot say that it is not \
+                    "vmafx: warning[no-report]: no report was written: {} cannot say that it is not \
                      complete\n",
                     format.name().to_uppercase()
                 ));
@@ -95,7 +100,11 @@ impl Results {
         if let Some((destination, page)) = &self.plot {
             let chart = chart(outcome, plan);
             let text = match page {
-                true => plot::html(&chart, &table(outcome, &chart, self.precision), &footer(outcome)),
+                true => plot::html(
+                    &chart,
+                    &table(outcome, &chart, self.precision),
+                    &footer(outcome),
+                ),
                 false => plot::svg(&chart),
             };
             let text = text.class(Class::Internal)?;
@@ -118,13 +127,12 @@ impl Results {
             true => upstream_scores(outcome, plan, self.precision, &mut text),
             false => scores(outcome, plan, self.precision, &mut text),
         }
-        match self.plain {
-            true => print(&text),
-            false => {
-                note(&text);
-                Ok(())
-            }
+        // Who takes the score of a part from standard output takes it for the whole.
+        if self.plain && (complete || args.allow_unequal) {
+            return print(&text);
         }
+        note(&text);
+        Ok(())
     }
 }
 
@@ -141,11 +149,17 @@ fn failed(destination: &Destination, error: EngineError) -> Failure {
 /// Names of the scores that people are told: those of models, and of the features that were
 /// asked for.
 fn told(outcome: &Outcome, plan: &Plan) -> Vec<String> {
-    let models = outcome.provenance().models.iter().map(|model| model.name.clone());
+    let models = outcome
+        .provenance()
+        .models
+        .iter()
+        .map(|model| model.name.clone());
     let features = outcome.provenance().features.iter();
     let every = outcome.provenance().models.is_empty() && plan.asked.is_empty();
     let features = features.filter(|f| every || plan.asked.contains(&f.name.as_str()));
-    models.chain(features.flat_map(|feature| feature.scores.clone())).collect()
+    models
+        .chain(features.flat_map(|feature| feature.scores.clone()))
+        .collect()
 }
 
 fn mean(outcome: &Outcome, name: &str) -> f64 {
@@ -164,7 +178,12 @@ fn scores(outcome: &Outcome, plan: &Plan, precision: Precision, text: &mut Strin
         interval(outcome, &name, &format!("{name}_bagging"), precision, text);
     }
     for aggregate in outcome.aggregates() {
-        let _ = writeln!(text, "{}: {}", aggregate.name, precision.text(aggregate.value));
+        let _ = writeln!(
+            text,
+            "{}: {}",
+            aggregate.name,
+            precision.text(aggregate.value)
+        );
     }
 }
 
@@ -181,13 +200,7 @@ fn upstream_scores(outcome: &Outcome, plan: &Plan, precision: Precision, text: &
 }
 
 /// The line of a collection, if `name` is one.
-fn interval(
-    outcome: &Outcome,
-    name: &str,
-    label: &str,
-    precision: Precision,
-    text: &mut String,
-) {
+fn interval(outcome: &Outcome, name: &str, label: &str, precision: Precision, text: &mut String) {
     let ends = ["bagging", "ci_p95_lo", "ci_p95_hi", "stddev"];
     let values = ends.map(|end| outcome.pooled(&format!("{name}_{end}"), Pooling::Mean, ..));
     if let [Ok(bagging), Ok(low), Ok(high), Ok(deviation)] = values {
@@ -211,7 +224,10 @@ fn chart(outcome: &Outcome, plan: &Plan) -> Chart {
         panels.push(Panel { lines, model: true });
     }
     for name in features {
-        panels.push(Panel { lines: vec![line(outcome, name)], model: false });
+        panels.push(Panel {
+            lines: vec![line(outcome, name)],
+            model: false,
+        });
     }
     let title = match models.is_empty() {
         true => names.join(", "),
@@ -236,7 +252,11 @@ fn chart(outcome: &Outcome, plan: &Plan) -> Chart {
         true => "Scores per frame".to_owned(),
         false => format!("{title} per frame"),
     };
-    Chart { title, subtitle, panels }
+    Chart {
+        title,
+        subtitle,
+        panels,
+    }
 }
 
 fn file_name(path: &str) -> &str {
@@ -248,7 +268,10 @@ fn file_name(path: &str) -> &str {
 
 fn line(outcome: &Outcome, name: &str) -> Line {
     let score = |name: &str, frame| outcome.score(name, frame).unwrap_or(f64::NAN);
-    let points: Vec<_> = outcome.frames().map(|frame| (frame, score(name, frame))).collect();
+    let points: Vec<_> = outcome
+        .frames()
+        .map(|frame| (frame, score(name, frame)))
+        .collect();
     let ends = ["lo", "hi"].map(|end| format!("{name}_ci_p95_{end}"));
     let names = outcome.names();
     let band = match ends.iter().all(|end| names.contains(end)) {
@@ -284,7 +307,9 @@ fn table(outcome: &Outcome, chart: &Chart, precision: Precision) -> Table {
         (line.name.clone(), pooled.to_vec())
     });
     Table {
-        columns: columns.map(|pooling| pooling.name().replace('_', " ")).to_vec(),
+        columns: columns
+            .map(|pooling| pooling.name().replace('_', " "))
+            .to_vec(),
         rows: rows.collect(),
     }
 }
@@ -292,7 +317,10 @@ fn table(outcome: &Outcome, chart: &Chart, precision: Precision) -> Table {
 fn footer(outcome: &Outcome) -> String {
     let provenance = outcome.provenance();
     let [reference, distorted] = &provenance.inputs;
-    let models = provenance.models.iter().map(|m| format!("{} ({})", m.model, &m.sha256[..12]));
+    let models = provenance
+        .models
+        .iter()
+        .map(|m| format!("{} ({})", m.model, &m.sha256[..12]));
     let mut text = format!(
         "vmafx {}. Reference {}: {}. Distorted {}: {}.",
         provenance.vmafx, reference.name, reference.format, distorted.name, distorted.format

@@ -23,7 +23,8 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     let mut pair = Pair::open(args, videos)?;
 
     plan.request.inputs = pair.records();
-    let mut context = Context::new(pair.format(), plan.request.clone()).map_err(plan::engine)?;
+    let context = Context::with_backends(pair.format(), plan.request.clone(), &plan.backends);
+    let mut context = context.map_err(plan::engine)?;
     for text in plan.notes.iter().chain(&pair.notes) {
         context.warn(Warning::Note(text.clone()));
     }
@@ -42,6 +43,9 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     // The bar goes before any message comes.
     progress.end();
     let ended = ended?;
+    if context.submitted() == 0 {
+        return Err(nothing_left(args, &pair, ended));
+    }
     if let Some(input) = ended {
         context.ended_early(input);
     }
@@ -56,7 +60,9 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     }
     results.deliver(&outcome, &plan, args)?;
     match ended {
-        Some(input) if !args.allow_unequal => Err(unequal(&pair, input, outcome.provenance().frames.read)),
+        Some(input) if !args.allow_unequal => {
+            Err(unequal(&pair, input, outcome.provenance().frames.read))
+        }
         _ => Ok(()),
     }
 }
@@ -108,7 +114,10 @@ fn opening(
     for (model, record) in plan.request.models.iter().zip(context.models()) {
         let viewing = catalog::viewing(&record.model, model.scoring.enable_transform);
         let assumes = viewing.map_or(String::new(), |viewing| format!(", made for {viewing}"));
-        line(format!("model {}: {} ({}){assumes}", record.name, record.model, record.source));
+        line(format!(
+            "model {}: {} ({}){assumes}",
+            record.name, record.model, record.source
+        ));
     }
     if let Some([reference, distorted]) = pair.uneven(most) {
         let frames = reference.min(distorted);
@@ -117,7 +126,7 @@ fn opening(
             false => ", and the run will count as failed without --allow-unequal",
         };
         line(format!(
-            "vmafx: warning: {reference} frames of the reference meet {distorted} of the \
+            "vmafx: warning[length]: {reference} frames of the reference meet {distorted} of the \
              distorted video: {frames} will be scored{consequence}"
         ));
     }
@@ -128,7 +137,11 @@ fn opening(
 }
 
 fn warning_line(warning: &Warning) -> String {
-    format!("vmafx: warning[{}]: {}\n", warning.code(), one_line(&warning.to_string()))
+    format!(
+        "vmafx: warning[{}]: {}\n",
+        warning.code(),
+        one_line(&warning.to_string())
+    )
 }
 
 /// The failure of a run over videos of different length.
@@ -138,12 +151,31 @@ fn unequal(pair: &Pair, ended: Input, frames: u64) -> Failure {
         Input::Reference => (reference, distorted),
         Input::Distorted => (distorted, reference),
     };
+    let scored = if frames == 1 {
+        "1 frame was"
+    } else {
+        &format!("{frames} frames were")
+    };
     Failure::new(
         Class::Input,
         format!(
-            "\"{}\" ended before \"{}\": {frames} frames were scored, which is not the whole; \
+            "\"{}\" ended before \"{}\": {scored} scored, which is not the whole; \
              --allow-unequal or --frame_cnt {frames} accepts that",
             short.name, long.name
         ),
     )
+}
+
+/// The failure of a run in which skipping left no frame.
+fn nothing_left(args: &ScoreArgs, pair: &Pair, ended: Option<Input>) -> Failure {
+    let [reference, distorted] = pair.describe();
+    let (video, skipped) = match ended {
+        Some(Input::Distorted) => (distorted, args.frame_skip_dist),
+        _ => (reference, args.frame_skip_ref),
+    };
+    let text = format!(
+        "no frames in {} behind the {skipped} that were skipped",
+        video.name
+    );
+    Failure::new(Class::Input, text)
 }

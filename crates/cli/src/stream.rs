@@ -46,7 +46,9 @@ impl Stream {
             let mut failed = shared.lock().unwrap_or_else(PoisonError::into_inner);
             if failed.is_none() {
                 let line = line(scores, precision);
-                let sent = output.write_all(line.as_bytes()).and_then(|()| output.flush());
+                let sent = output
+                    .write_all(line.as_bytes())
+                    .and_then(|()| output.flush());
                 *failed = sent.err();
             }
         });

@@ -25,10 +25,16 @@ pub(crate) enum SyntaxError {
     Quote(char),
     #[error("`{field}` is not key=value; read as {read}")]
     Field { field: String, read: String },
-    #[error("`{key}` is not a key of a model: path, version, name, disable_clip, enable_transform, EXTRACTOR.OPTION; read as {read}")]
+    #[error(
+        "`{key}` is not a key of a model: path, version, name, disable_clip, enable_transform, FEATURE.OPTION; read as {read}"
+    )]
     Key { key: String, read: String },
     #[error("`{key}` takes true or false, not `{value}`; read as {read}")]
-    Switch { key: String, value: String, read: String },
+    Switch {
+        key: String,
+        value: String,
+        read: String,
+    },
     #[error("a model needs either path= or version=, not {got}; read as {read}")]
     Source { got: &'static str, read: String },
     #[error("the name of the feature is missing")]
@@ -111,7 +117,9 @@ fn field(text: &str) -> Result<(Field, Option<&str>), SyntaxError> {
 
 fn value(text: &str) -> Result<(String, Option<&str>), SyntaxError> {
     if let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) {
-        let (inside, after) = text[1..].split_once(quote).ok_or(SyntaxError::Quote(quote))?;
+        let (inside, after) = text[1..]
+            .split_once(quote)
+            .ok_or(SyntaxError::Quote(quote))?;
         return match after.strip_prefix(':') {
             Some(after) => Ok((inside.to_owned(), Some(after))),
             None if after.is_empty() => Ok((inside.to_owned(), None)),
@@ -201,7 +209,10 @@ impl ModelArgument {
                 (_, None) if place == 0 && is_word(key) => version = Some(key.to_owned()),
                 (_, None) => {
                     let field = key.to_owned();
-                    return Err(SyntaxError::Field { field, read: read() });
+                    return Err(SyntaxError::Field {
+                        field,
+                        read: read(),
+                    });
                 }
                 (_, Some(value)) => match key.split_once('.') {
                     Some((feature, option)) if is_word(feature) && is_word(option) => {
@@ -223,10 +234,16 @@ impl ModelArgument {
             (Some(path), None) => ModelSource::Path(path.into()),
             (None, Some(version)) => ModelSource::Named(version),
             (Some(_), Some(_)) => {
-                return Err(SyntaxError::Source { got: "both", read: read() });
+                return Err(SyntaxError::Source {
+                    got: "both",
+                    read: read(),
+                });
             }
             (None, None) => {
-                return Err(SyntaxError::Source { got: "none", read: read() });
+                return Err(SyntaxError::Source {
+                    got: "none",
+                    read: read(),
+                });
             }
         };
         Ok(model)
@@ -273,7 +290,10 @@ impl FeatureArgument {
 }
 
 fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }
 
 #[cfg(test)]
@@ -294,9 +314,16 @@ mod tests {
             assert_eq!(unsigned(text), Ok(value), "{text}");
         }
         for text in ["", " ", "0x", "08", "12px", "1.5", "-3", "++1", "1 ", "é"] {
-            assert_eq!(unsigned(text), Err(SyntaxError::Number(text.into())), "{text}");
+            assert_eq!(
+                unsigned(text),
+                Err(SyntaxError::Number(text.into())),
+                "{text}"
+            );
         }
-        assert_eq!(unsigned("4294967296"), Err(SyntaxError::Large("4294967296".into())));
+        assert_eq!(
+            unsigned("4294967296"),
+            Err(SyntaxError::Large("4294967296".into()))
+        );
         assert_eq!(mask("-1"), Ok(u32::MAX));
         assert_eq!(mask("0x30"), Ok(48));
         assert_eq!(mask("-0x2"), Ok(u32::MAX - 1));
@@ -321,7 +348,8 @@ mod tests {
 
     #[test]
     fn model_fields() {
-        let text = "version=vmaf_v0.6.1:enable_transform:disable_clip=false:vif.vif_enhn_gain_limit=1.0";
+        let text =
+            "version=vmaf_v0.6.1:enable_transform:disable_clip=false:vif.vif_enhn_gain_limit=1.0";
         let model = ModelArgument::parse(text).unwrap();
         assert_eq!(model.source, ModelSource::Named("vmaf_v0.6.1".into()));
         assert_eq!((model.enable_transform, model.disable_clip), (true, false));
@@ -350,7 +378,7 @@ mod tests {
             (
                 "path=m.json:foo=1",
                 "`foo` is not a key of a model: path, version, name, disable_clip, \
-                 enable_transform, EXTRACTOR.OPTION; read as path=`m.json`, foo=`1`",
+                 enable_transform, FEATURE.OPTION; read as path=`m.json`, foo=`1`",
             ),
             (
                 "path=a:version=b",
@@ -370,7 +398,11 @@ mod tests {
                 "a quote `\"` is not closed by another at the end of a value",
             ),
         ] {
-            assert_eq!(ModelArgument::parse(text).unwrap_err().to_string(), message, "{text}");
+            assert_eq!(
+                ModelArgument::parse(text).unwrap_err().to_string(),
+                message,
+                "{text}"
+            );
         }
     }
 
@@ -387,11 +419,27 @@ mod tests {
         );
         assert!(FeatureArgument::parse("vif").unwrap().options.is_empty());
         assert_eq!(
-            FeatureArgument::parse("psnr=enable_apsnr").unwrap_err().to_string(),
+            FeatureArgument::parse("psnr=enable_apsnr")
+                .unwrap_err()
+                .to_string(),
             "`enable_apsnr` is not key=value; read as psnr with `enable_apsnr`"
         );
         assert!(FeatureArgument::parse("psnr=").is_err());
         assert!(FeatureArgument::parse("=a=b").is_err());
         assert!(FeatureArgument::parse("psnr==1").is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_gives_a_value_or_an_error(text in ".{0,60}") {
+            let _ = (ModelArgument::parse(&text), FeatureArgument::parse(&text));
+            let _ = (unsigned(&text), mask(&text));
+        }
+
+        #[test]
+        fn a_quoted_path_comes_back_as_it_is(path in "[^\"]{1,40}") {
+            let model = ModelArgument::parse(&format!("path=\"{path}\":name=a")).unwrap();
+            proptest::prop_assert_eq!(model.source, ModelSource::Path(path.into()));
+        }
     }
 }

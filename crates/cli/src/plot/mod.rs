@@ -75,7 +75,10 @@ pub(crate) struct Line {
 
 impl Line {
     fn finite(&self) -> impl Iterator<Item = (u64, f64)> + '_ {
-        self.points.iter().copied().filter(|(_, score)| score.is_finite())
+        self.points
+            .iter()
+            .copied()
+            .filter(|(_, score)| score.is_finite())
     }
 
     /// Frame and score of the lowest point.
@@ -145,11 +148,28 @@ fn draw(root: Area<'_>, chart: &Chart) -> Drawn {
     root.fill(&WHITE)?;
     let (header, mut rest) = root.split_vertically(HEADER * SCALE);
     let left = (MARGIN * SCALE) as i32;
-    header.draw_text(&printable(&chart.title), &font(20, INK), (left, (18 * SCALE) as i32))?;
-    header.draw_text(&printable(&chart.subtitle), &font(13, GREY), (left, (46 * SCALE) as i32))?;
+    header.draw_text(
+        &printable(&chart.title),
+        &font(20, INK),
+        (left, (18 * SCALE) as i32),
+    )?;
+    header.draw_text(
+        &printable(&chart.subtitle),
+        &font(13, GREY),
+        (left, (46 * SCALE) as i32),
+    )?;
     let key = font(12, GREY).pos(Pos::new(HPos::Right, VPos::Top));
     let corner = (((WIDTH - MARGIN) * SCALE) as i32, (47 * SCALE) as i32);
-    header.draw_text("dashed: mean, ring: lowest frame", &key, corner)?;
+    let shaded = chart
+        .panels
+        .iter()
+        .flat_map(|panel| &panel.lines)
+        .any(|line| !line.band.is_empty());
+    let meaning = match shaded {
+        true => "dashed: mean, ring: lowest frame, shaded: 95 % confidence",
+        false => "dashed: mean, ring: lowest frame",
+    };
+    header.draw_text(meaning, &key, corner)?;
     let mut colours = COLOURS.into_iter().cycle();
     for panel in &chart.panels {
         let (area, below) = rest.split_vertically(panel.height() * SCALE);
@@ -168,10 +188,27 @@ fn draw_panel(
     colours: &mut impl Iterator<Item = RGBColor>,
 ) -> Drawn {
     let (legend, plot) = area.split_vertically(30 * SCALE);
-    let scores = || panel.lines.iter().flat_map(Line::finite).map(|(_, score)| score);
-    let bounds = panel.lines.iter().flat_map(|line| &line.band).flat_map(|&(lo, hi)| [lo, hi]);
-    let y = Axis::around(scores().chain(bounds.filter(|bound| bound.is_finite())), panel.model);
-    let frames = panel.lines.iter().flat_map(|line| &line.points).map(|&(frame, _)| frame);
+    let scores = || {
+        panel
+            .lines
+            .iter()
+            .flat_map(Line::finite)
+            .map(|(_, score)| score)
+    };
+    let bounds = panel
+        .lines
+        .iter()
+        .flat_map(|line| &line.band)
+        .flat_map(|&(lo, hi)| [lo, hi]);
+    let y = Axis::around(
+        scores().chain(bounds.filter(|bound| bound.is_finite())),
+        panel.model,
+    );
+    let frames = panel
+        .lines
+        .iter()
+        .flat_map(|line| &line.points)
+        .map(|&(frame, _)| frame);
     let last = frames.max().unwrap_or(0).max(1) as f64;
     let mut context = ChartBuilder::on(&plot)
         .margin_left(MARGIN * SCALE / 2)
@@ -203,8 +240,12 @@ fn draw_panel(
         let colour = colours.next().unwrap_or(INK);
         if line.band.len() == line.points.len() {
             let frames = || line.points.iter().map(|&(frame, _)| frame as f64);
-            let low = frames().zip(&line.band).map(|(frame, &(low, _))| (frame, low));
-            let high = frames().zip(&line.band).map(|(frame, &(_, high))| (frame, high));
+            let low = frames()
+                .zip(&line.band)
+                .map(|(frame, &(low, _))| (frame, low));
+            let high = frames()
+                .zip(&line.band)
+                .map(|(frame, &(_, high))| (frame, high));
             let outline: Vec<_> = low.chain(high.rev()).collect();
             if outline.iter().all(|(_, bound)| bound.is_finite()) && !outline.is_empty() {
                 context.draw_series([Polygon::new(outline, colour.mix(0.18))])?;
@@ -218,7 +259,9 @@ fn draw_panel(
         }
         for run in line.runs() {
             if run.len() == 1 || line.points.len() <= MOST_MARKS {
-                let marks = run.iter().map(|&at| Circle::new(at, 5 * SCALE / 2, colour.filled()));
+                let marks = run
+                    .iter()
+                    .map(|&at| Circle::new(at, 5 * SCALE / 2, colour.filled()));
                 context.draw_series(marks)?;
             }
             context.draw_series(LineSeries::new(run, colour.stroke_width(2 * SCALE)))?;
@@ -248,10 +291,17 @@ fn draw_legend(
     let (left, top) = (at as i32, (4 * SCALE) as i32);
     let (width, height) = ((22 * SCALE) as i32, (4 * SCALE) as i32);
     let middle = top + (8 * SCALE) as i32;
-    let bar = [(left, middle - height / 2), (left + width, middle + height / 2)];
+    let bar = [
+        (left, middle - height / 2),
+        (left + width, middle + height / 2),
+    ];
     legend.draw(&Rectangle::new(bar, colour.filled()))?;
     let style = font(13, INK).pos(Pos::new(HPos::Left, VPos::Center));
-    legend.draw_text(&printable(&text), &style, (left + width + (8 * SCALE) as i32, middle))?;
+    legend.draw_text(
+        &printable(&text),
+        &style,
+        (left + width + (8 * SCALE) as i32, middle),
+    )?;
     // No font is at hand to measure with; 7.2 pixels are a generous mean.
     let length = text.chars().count() as u32 * 36 / 5;
     Ok(at + (22 + 8 + length + 28) * SCALE)
@@ -272,7 +322,12 @@ pub(crate) mod tests {
     pub(crate) fn line(name: &str, frames: u64, score: impl Fn(u64) -> f64) -> Line {
         let points: Vec<_> = (0..frames).map(|frame| (frame, score(frame))).collect();
         let mean = points.iter().map(|(_, score)| score).sum::<f64>() / frames as f64;
-        Line { name: name.to_owned(), points, band: Vec::new(), mean }
+        Line {
+            name: name.to_owned(),
+            points,
+            band: Vec::new(),
+            mean,
+        }
     }
 
     pub(crate) fn chart(lines: Vec<Line>, model: bool) -> Chart {
@@ -290,9 +345,15 @@ pub(crate) mod tests {
     #[test]
     fn every_frame_is_drawn() {
         let picture = svg(&chart(vec![line("vmaf", 50, |f| 90.0 - f as f64)], true)).unwrap();
-        assert!(picture.contains("vmaf: mean 65.50, min 41.00 at frame 49"), "{picture}");
+        assert!(
+            picture.contains("vmaf: mean 65.50, min 41.00 at frame 49"),
+            "{picture}"
+        );
         assert_eq!(count(&picture, "<circle"), 50 + 1);
-        assert!(picture.contains("a &lt;b&gt; &amp; &quot;c&quot; "), "{picture}");
+        assert!(
+            picture.contains("a &lt;b&gt; &amp; &quot;c&quot; "),
+            "{picture}"
+        );
         let longest = picture.lines().filter(|l| l.starts_with("<polyline"));
         let longest = longest.map(|l| count(l, ",")).max().unwrap();
         assert_eq!(longest, 50);
@@ -311,9 +372,16 @@ pub(crate) mod tests {
         for lines in [
             vec![line("one", 1, |_| 60.0)],
             vec![line("nan", 4, |_| f64::NAN)],
-            vec![line("inf", 4, |f| if f == 2 { f64::INFINITY } else { 1e300 })],
+            vec![line(
+                "inf",
+                4,
+                |f| if f == 2 { f64::INFINITY } else { 1e300 },
+            )],
             vec![line("none", 0, |_| 0.0)],
-            vec![line("huge", 3, |f| f as f64 * 1e18), line("tiny", 3, |f| f as f64 * 1e-18)],
+            vec![
+                line("huge", 3, |f| f as f64 * 1e18),
+                line("tiny", 3, |f| f as f64 * 1e-18),
+            ],
         ] {
             for model in [false, true] {
                 let picture = svg(&chart(lines.clone(), model)).unwrap();
@@ -321,6 +389,9 @@ pub(crate) mod tests {
             }
         }
         let broken = line("gap", 9, |f| if f == 4 { f64::NAN } else { 1.0 });
-        assert_eq!(broken.runs().iter().map(Vec::len).collect::<Vec<_>>(), [4, 4]);
+        assert_eq!(
+            broken.runs().iter().map(Vec::len).collect::<Vec<_>>(),
+            [4, 4]
+        );
     }
 }

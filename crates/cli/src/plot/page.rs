@@ -43,7 +43,10 @@ pub(crate) fn html(chart: &Chart, table: &Table, footer: &str) -> Result<String,
         page.push_str("</tr>\n");
     }
     let footer = escape(footer);
-    let _ = write!(page, "</tbody>\n</table>\n<footer>{footer}</footer>\n</body>\n</html>\n");
+    let _ = write!(
+        page,
+        "</tbody>\n</table>\n<footer>{footer}</footer>\n</body>\n</html>\n"
+    );
     Ok(page)
 }
 

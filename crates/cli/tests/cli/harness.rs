@@ -44,12 +44,17 @@ impl Run {
         let wanted = codes.iter().find(|(word, _)| *word == class).unwrap().1;
         assert_eq!(self.code, Some(wanted), "{}\n{}", self.line, self.stderr);
         assert_eq!(self.stdout, "", "{}", self.line);
-        let errors: Vec<_> = self.stderr.lines().filter(|l| l.contains("error[")).collect();
+        let errors: Vec<_> = self
+            .stderr
+            .lines()
+            .filter(|l| l.contains("error["))
+            .collect();
         let [error] = errors[..] else {
             panic!("{}\n{}", self.line, self.stderr);
         };
         let text = error.strip_prefix(&format!("vmafx: error[{class}]: "));
-        text.unwrap_or_else(|| panic!("{}\n{error}", self.line)).to_owned()
+        text.unwrap_or_else(|| panic!("{}\n{error}", self.line))
+            .to_owned()
     }
 }
 
@@ -166,8 +171,9 @@ impl Clips {
     /// Names of all files, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let list = fs::read_dir(self.0.path()).unwrap();
-        let mut names: Vec<_> =
-            list.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> = list
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -191,7 +197,7 @@ pub(crate) fn frames(synth: &str, range: std::ops::Range<u64>, y4m: bool) -> Vec
             (chroma, depth) => format!("{chroma}p{depth}"),
         };
         let (width, height) = (format.width(), format.height());
-        write!(bytes, "YUV4MPEG2 W{width} H{height} F25:1 Ip A1:1 C{depth}\n").unwrap();
+        writeln!(bytes, "YUV4MPEG2 W{width} H{height} F25:1 Ip A1:1 C{depth}").unwrap();
     }
     source.skip(range.start).unwrap();
     for _ in range {

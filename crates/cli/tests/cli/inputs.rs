@@ -40,7 +40,11 @@ fn ur_13_every_way_in_gives_the_same_scores() {
         let wanted = csv(&reference, &distorted, "--feature psnr");
         assert_eq!(wanted.lines().count(), 4);
         assert_eq!(csv(&raw[0], &raw[1], &options), wanted, "{synth}, raw");
-        assert_eq!(csv(&y4m[0], &y4m[1], "--feature psnr"), wanted, "{synth}, y4m");
+        assert_eq!(
+            csv(&y4m[0], &y4m[1], "--feature psnr"),
+            wanted,
+            "{synth}, y4m"
+        );
 
         let piped = vmafx("score - ");
         let mut piped = with(piped, [&y4m[1], "--feature", "psnr", "--csv", "-o", "-"]);
@@ -92,7 +96,11 @@ fn ur_01_small_frames_are_refused_by_name() {
     for part in ["adm", "16x16", "at least"] {
         assert!(text.contains(part), "{text}");
     }
-    csv("synth:tex,size=1x1,frames=2", "synth:tex,size=1x1,frames=2", "-n --feature psnr");
+    csv(
+        "synth:tex,size=1x1,frames=2",
+        "synth:tex,size=1x1,frames=2",
+        "-n --feature psnr",
+    );
 }
 
 /// Any size in any layout gives scores or one line.
@@ -103,9 +111,11 @@ fn every_small_size_ends_well() {
         for (turn, chroma) in [420, 422, 444, 400].into_iter().enumerate() {
             for height in [width, (width * 7 + turn as u32 * 11) % 40 + 1] {
                 let depth = [8, 10, 12, 16][(width as usize + turn) % 4];
-                let synth =
-                    format!("synth:tex,size={width}x{height},chroma={chroma},depth={depth},frames=2");
-                let line = format!("score {synth} {synth},dist=noise:5 --feature psnr -q -o - --csv");
+                let synth = format!(
+                    "synth:tex,size={width}x{height},chroma={chroma},depth={depth},frames=2"
+                );
+                let line =
+                    format!("score {synth} {synth},dist=noise:5 --feature psnr -q -o - --csv");
                 let run = run_line(&line);
                 match run.code {
                     Some(0) => {
@@ -115,7 +125,10 @@ fn every_small_size_ends_well() {
                     }
                     _ => {
                         let text = run.fails("model");
-                        assert!(text.contains(&format!("{width}x{height}")), "{line}\n{text}");
+                        assert!(
+                            text.contains(&format!("{width}x{height}")),
+                            "{line}\n{text}"
+                        );
                     }
                 }
                 let line = line.replace("--feature", "-n --feature");
@@ -132,7 +145,11 @@ fn ur_12_long_headers() {
     let clips = Clips::new();
     let samples = frames(REF, 0..1, false);
     for (name, tags, line) in [
-        ("ffmpeg", "XYSCSS=420JPEG XCOLORRANGE=LIMITED".to_owned(), String::new()),
+        (
+            "ffmpeg",
+            "XYSCSS=420JPEG XCOLORRANGE=LIMITED".to_owned(),
+            String::new(),
+        ),
         ("long", format!("X{}", "y".repeat(300)), String::new()),
         ("frame", String::new(), format!(" X{}", "y".repeat(200))),
     ] {
@@ -140,7 +157,10 @@ fn ur_12_long_headers() {
         bytes.extend(format!("FRAME{line}\n").into_bytes());
         bytes.extend_from_slice(&samples);
         let path = clips.write(&format!("{name}.y4m"), bytes);
-        assert_eq!(csv(&path, &path, "-n --feature psnr").lines().nth(1), Some("0,60.000000,60.000000,60.000000,"));
+        assert_eq!(
+            csv(&path, &path, "-n --feature psnr").lines().nth(1),
+            Some("0,60.000000,60.000000,60.000000,")
+        );
     }
 }
 
@@ -153,7 +173,11 @@ fn ur_14_ur_18_tags() {
     bytes.extend_from_slice(&samples);
     let bare = clips.write("bare.y4m", bytes);
     let run = run_line(&format!("score {bare} {bare}")).ok();
-    assert!(run.stderr.contains("no C tag: 4:2:0 8-bit"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("no C tag: 4:2:0 8-bit"),
+        "{}",
+        run.stderr
+    );
     let deep = "synth:tex,size=66x50,depth=10,chroma=422,frames=2";
     let deep = clips.make("deep.y4m", deep, 0..2);
     csv(&deep, &deep, "");
@@ -179,7 +203,11 @@ fn ur_19_lost_framing() {
 fn ur_20_interlaced() {
     let clips = Clips::new();
     let progressive = clips.make("p.y4m", REF, 0..4);
-    let text = String::from_utf8_lossy(&frames(REF, 0..1, true)).lines().next().unwrap().to_owned();
+    let text = String::from_utf8_lossy(&frames(REF, 0..1, true))
+        .lines()
+        .next()
+        .unwrap()
+        .to_owned();
     let header = text.len();
     let bytes = frames(REF, 0..4, true);
     let mut interlaced = text.replace(" Ip ", " It ").into_bytes();
@@ -188,7 +216,10 @@ fn ur_20_interlaced() {
     let text = run_line(&format!("score {interlaced} {progressive}")).fails("input");
     assert!(text.contains("interlaced") && text.contains("It"), "{text}");
     let options = "--interlaced-as-frames";
-    assert_eq!(csv(&interlaced, &progressive, options), csv(&progressive, &progressive, ""));
+    assert_eq!(
+        csv(&interlaced, &progressive, options),
+        csv(&progressive, &progressive, "")
+    );
 }
 
 /// UR-22 and UR-23: compressed files and wrong sizes given as raw.
@@ -205,7 +236,11 @@ fn ur_22_ur_23_not_raw() {
     let text = run_line(&format!("score {deep} {deep} -w 66 -h 52 -p 420 -b 10")).fails("input");
     assert!(text.contains("not a whole number"), "{text}");
     let run = run_line(&format!("score {deep} {deep} -w 66 -h 50 -p 420 -b 10")).ok();
-    assert!(run.stderr.contains("raw 66x50 4:2:0 10-bit, 3 frames"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("raw 66x50 4:2:0 10-bit, 3 frames"),
+        "{}",
+        run.stderr
+    );
 }
 
 /// UR-28: nothing to read.
@@ -250,18 +285,35 @@ fn unequal_length_is_not_silent() {
     ] {
         let line = format!("score {videos} -o {report}");
         let text = run_line(&line).fails("input");
-        assert!(text.contains(first) && text.contains("3 frames were scored"), "{text}");
+        assert!(
+            text.contains(first) && text.contains("3 frames were scored"),
+            "{text}"
+        );
         let json: serde_json::Value = serde_json::from_str(&clips.read("r.json")).unwrap();
         assert_eq!(json["provenance"]["frames"]["complete"], false);
-        assert_eq!(json["provenance"]["warnings"].to_string().matches("ended-early").count(), 1);
+        assert_eq!(
+            json["provenance"]["warnings"]
+                .to_string()
+                .matches("ended-early")
+                .count(),
+            1
+        );
         assert_eq!(json["frames"].as_array().unwrap().len(), 3);
 
         let accepted = run_line(&format!("{line} --allow-unequal")).ok();
-        assert!(accepted.stderr.contains("ended after 3 frames"), "{}", accepted.stderr);
+        assert!(
+            accepted.stderr.contains("ended after 3 frames"),
+            "{}",
+            accepted.stderr
+        );
         run_line(&format!("{line} --frame_cnt 3")).ok();
         let json: serde_json::Value = serde_json::from_str(&clips.read("r.json")).unwrap();
         assert_eq!(json["provenance"]["frames"]["complete"], true);
     }
+    // Standard output carries no score of a part.
+    let run = run_line(&format!("score {reference} {distorted}"));
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+    assert!(run.stderr.contains("vmaf: ") && run.stderr.contains("warning[length]"));
     // A form that cannot say that it is not complete is not written.
     let line = format!("score {reference} {distorted} -o {}", clips.text("r.csv"));
     assert_eq!(run_line(&line).code, Some(2));
@@ -279,7 +331,10 @@ fn damage_leaves_no_report() {
     let cut = clips.write("cut.y4m", bytes);
     clips.write("report.json", "earlier");
     for (reference, distorted) in [(&reference, &cut), (&cut, &reference)] {
-        let line = format!("score {reference} {distorted} -o {}", clips.text("report.json"));
+        let line = format!(
+            "score {reference} {distorted} -o {}",
+            clips.text("report.json")
+        );
         let text = run_line(&line).fails("input");
         assert!(text.contains("cut.y4m ends within frame 3"), "{text}");
         assert_eq!(clips.read("report.json"), "earlier");
@@ -287,8 +342,15 @@ fn damage_leaves_no_report() {
     assert_eq!(clips.names(), ["cut.y4m", "r.y4m", "report.json"]);
     let mut piped = with(vmafx("score - "), [&reference]);
     piped.stdin(Stdio::piped());
-    let mut child = piped.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    feed(child.stdin.take().unwrap(), b"YUV4MPEG2 W66 H50 F25:1 Ip C420\nFRAME\n".to_vec());
+    let mut child = piped
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    feed(
+        child.stdin.take().unwrap(),
+        b"YUV4MPEG2 W66 H50 F25:1 Ip C420\nFRAME\n".to_vec(),
+    );
     assert_eq!(crate::harness::wait(&mut child, "cut pipe").code(), Some(2));
 }
 
@@ -299,4 +361,24 @@ fn samples_above_the_depth() {
     let deep = clips.make("deep.yuv", "synth:rand,size=66x50,depth=12,frames=2", 0..2);
     let text = run_line(&format!("score {deep} {deep} -w 66 -h 50 -p 420 -b 10")).fails("input");
     assert!(text.contains("10-bit") && text.contains("1023"), "{text}");
+}
+
+/// A run that is stopped leaves no report.
+#[cfg(unix)]
+#[test]
+fn a_stopped_run_leaves_no_report() {
+    let clips = Clips::new();
+    clips.write("report.json", "earlier");
+    let endless = "synth:tex,size=64x48,frames=1000000000";
+    let line = format!("score {endless} {endless} -o {}", clips.text("report.json"));
+    let mut child = vmafx(&line).stderr(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert!(child.try_wait().unwrap().is_none(), "still at work");
+    let stopped = std::process::Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status();
+    assert!(stopped.unwrap().success());
+    assert_eq!(crate::harness::wait(&mut child, "stopped").code(), None);
+    assert_eq!(clips.names(), ["report.json"]);
+    assert_eq!(clips.read("report.json"), "earlier");
 }

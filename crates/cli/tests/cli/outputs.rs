@@ -35,7 +35,10 @@ fn elements(xml: &str, name: &str) -> Vec<BTreeMap<String, String>> {
         let mut list = tag.attributes();
         let attributes = list.with_checks(true).map(|attribute| {
             let attribute = attribute.unwrap();
-            (attribute.key.as_ref().to_owned(), attribute.value.to_string())
+            (
+                attribute.key.as_ref().to_owned(),
+                attribute.value.to_string(),
+            )
         });
         let attributes = attributes.collect();
         if tag.name().as_ref() == name {
@@ -52,7 +55,11 @@ fn elements(xml: &str, name: &str) -> Vec<BTreeMap<String, String>> {
 fn ur_65_forms_agree_and_parse() {
     for options in ["--feature psnr", NO_CHROMA, "-m version=vmaf_b_v0.6.3"] {
         let mut texts = Vec::new();
-        for (name, value) in [("LC_ALL", "C"), ("LC_ALL", "de_DE.UTF-8"), ("LC_NUMERIC", "fr_FR")] {
+        for (name, value) in [
+            ("LC_ALL", "C"),
+            ("LC_ALL", "de_DE.UTF-8"),
+            ("LC_NUMERIC", "fr_FR"),
+        ] {
             let forms = ["json", "xml", "csv", "sub"].map(|form| {
                 let line = format!("score {REF} {DIS} {options} --{form} -o -");
                 let mut command = vmafx(&line);
@@ -69,7 +76,9 @@ fn ur_65_forms_agree_and_parse() {
         let json: serde_json::Value = serde_json::from_str(json).unwrap();
         let frames = json["frames"].as_array().unwrap();
         let rows = elements(xml, "frame");
-        let mut table = csv::ReaderBuilder::new().flexible(false).from_reader(csv.as_bytes());
+        let mut table = csv::ReaderBuilder::new()
+            .flexible(false)
+            .from_reader(csv.as_bytes());
         let header = table.headers().unwrap().clone();
         let records: Vec<_> = table.records().map(Result::unwrap).collect();
         assert_eq!((frames.len(), rows.len(), records.len()), (5, 5, 5));
@@ -89,7 +98,11 @@ fn ur_65_forms_agree_and_parse() {
         }
         let pooled = json["pooled_metrics"].as_object().unwrap();
         for metric in elements(xml, "metric") {
-            let keys: Vec<_> = pooled[&metric["name"]].as_object().unwrap().keys().collect();
+            let keys: Vec<_> = pooled[&metric["name"]]
+                .as_object()
+                .unwrap()
+                .keys()
+                .collect();
             assert_eq!(keys, ["min", "max", "mean", "harmonic_mean"]);
         }
     }
@@ -109,14 +122,28 @@ fn ur_65_keys_are_frozen() {
          psnr_cb,psnr_cr,integer_motion2,integer_motion3,vmaf,"
     );
     let report = json(REF, DIS, "");
-    let keys: Vec<_> = report.as_object().unwrap().keys().map(String::as_str).collect();
-    let upstream = ["version", "fps", "frames", "pooled_metrics", "aggregate_metrics"];
+    let keys: Vec<_> = report
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    let upstream = [
+        "version",
+        "fps",
+        "frames",
+        "pooled_metrics",
+        "aggregate_metrics",
+    ];
     assert_eq!(keys[..5], upstream);
     assert_eq!(keys[5..], ["provenance"]);
     let collection = csv(REF, DIS, "-m version=vmaf_b_v0.6.3:name=b");
     let header = collection.lines().next().unwrap();
     assert!(header.contains("b,b_0001,b_0002,"), "{header}");
-    assert!(header.ends_with("b_0020,b_bagging,b_stddev,b_ci_p95_lo,b_ci_p95_hi,"), "{header}");
+    assert!(
+        header.ends_with("b_0020,b_bagging,b_stddev,b_ci_p95_lo,b_ci_p95_hi,"),
+        "{header}"
+    );
 }
 
 /// A report says what it did.
@@ -127,13 +154,19 @@ fn reports_carry_provenance() {
     let command = with(vmafx("score"), [&reference, DIS, "--xml", "-o", "-"]);
     let xml = run(command).ok().stdout;
     let inputs = elements(&xml, "input");
-    assert!(inputs[0]["name"].ends_with("a&amp;b &lt;ref&gt;.y4m"), "{inputs:?}");
+    assert!(
+        inputs[0]["name"].ends_with("a&amp;b &lt;ref&gt;.y4m"),
+        "{inputs:?}"
+    );
     let report = json(REF, DIS, "--frame_skip_ref 1 --frame_skip_dist 1");
     let provenance = &report["provenance"];
     assert_eq!(provenance["inputs"][1]["skipped"], 1);
     assert_eq!(provenance["inputs"][1]["format"], "synth 64x48 4:2:0 8-bit");
     assert_eq!(provenance["models"][0]["model"], "vmaf_v0.6.1");
-    assert_eq!(provenance["models"][0]["sha256"].as_str().unwrap().len(), 64);
+    assert_eq!(
+        provenance["models"][0]["sha256"].as_str().unwrap().len(),
+        64
+    );
     assert_eq!(provenance["features"][0]["backend"], "cpu");
     assert_eq!(provenance["frames"]["read"], 4);
     assert_eq!(provenance["options"][0]["name"], "frame_skip_ref");
@@ -150,7 +183,10 @@ fn ur_72_the_score_is_always_printed() {
     let plain = run_line(&format!("score {REF} {DIS}")).ok();
     assert_eq!(plain.stdout, format!("{line}\n"));
     let quiet = run_line(&format!("score {REF} {DIS} -q")).ok();
-    assert_eq!((quiet.stdout, quiet.stderr), (format!("{line}\n"), String::new()));
+    assert_eq!(
+        (quiet.stdout, quiet.stderr),
+        (format!("{line}\n"), String::new())
+    );
     let filed = run_line(&format!("score {REF} {DIS} -o {report}")).ok();
     assert_eq!(filed.stdout, "");
     assert!(filed.stderr.contains(&line), "{}", filed.stderr);
@@ -158,17 +194,44 @@ fn ur_72_the_score_is_always_printed() {
     assert_eq!((both.stdout, both.stderr), (String::new(), String::new()));
     let upstream = run(vmaf(&format!("-r {REF} -d {DIS}"))).ok();
     assert_eq!(upstream.stdout, "");
-    assert!(upstream.stderr.ends_with(&format!("vmaf_v0.6.1: {score}\n")), "{}", upstream.stderr);
+    assert!(
+        upstream
+            .stderr
+            .ends_with(&format!("vmaf_v0.6.1: {score}\n")),
+        "{}",
+        upstream.stderr
+    );
 
-    let features = run_line(&format!("score {REF} {DIS} -q --feature psnr --pool median,p5")).ok();
-    let names: Vec<_> = features.stdout.lines().map(|l| l.split(':').next().unwrap()).collect();
+    let features = run_line(&format!(
+        "score {REF} {DIS} -q --feature psnr --pool median,p5"
+    ))
+    .ok();
+    let names: Vec<_> = features
+        .stdout
+        .lines()
+        .map(|l| l.split(':').next().unwrap())
+        .collect();
     assert_eq!(
         names,
-        ["vmaf", "vmaf median", "vmaf p5", "psnr_y", "psnr_y median", "psnr_y p5", "psnr_cb",
-         "psnr_cb median", "psnr_cb p5", "psnr_cr", "psnr_cr median", "psnr_cr p5"]
+        [
+            "vmaf",
+            "vmaf median",
+            "vmaf p5",
+            "psnr_y",
+            "psnr_y median",
+            "psnr_y p5",
+            "psnr_cb",
+            "psnr_cb median",
+            "psnr_cb p5",
+            "psnr_cr",
+            "psnr_cr median",
+            "psnr_cr p5"
+        ]
     );
     let collection = run_line(&format!("score {REF} {DIS} -q -m version=vmaf_b_v0.6.3")).ok();
-    assert!(collection.stdout.contains("vmaf_bagging: ") && collection.stdout.contains(", ci.p95: ["));
+    assert!(
+        collection.stdout.contains("vmaf_bagging: ") && collection.stdout.contains(", ci.p95: [")
+    );
 }
 
 /// UR-64: progress never mixes into standard output, and is not there without a terminal.
@@ -176,7 +239,11 @@ fn ur_72_the_score_is_always_printed() {
 fn ur_64_standard_output_is_for_data() {
     let run = run_line(&format!("score {REF} {DIS} --json -o -")).ok();
     let _: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
-    assert!(!run.stderr.contains('\r') && !run.stderr.contains('\u{1b}'), "{:?}", run.stderr);
+    assert!(
+        !run.stderr.contains('\r') && !run.stderr.contains('\u{1b}'),
+        "{:?}",
+        run.stderr
+    );
     assert!(run.stderr.contains("5 frames, "), "{}", run.stderr);
 }
 
@@ -184,7 +251,13 @@ fn ur_64_standard_output_is_for_data() {
 fn precision() {
     let frame = |options: &str| {
         let text = csv(REF, DIS, &format!("-n --feature psnr {options}"));
-        text.lines().nth(1).unwrap().split(',').nth(1).unwrap().to_owned()
+        text.lines()
+            .nth(1)
+            .unwrap()
+            .split(',')
+            .nth(1)
+            .unwrap()
+            .to_owned()
     };
     let max: f64 = frame("--precision max").parse().unwrap();
     assert!(frame("--precision max").len() > 12);
@@ -200,7 +273,10 @@ fn extra_poolings_are_reported() {
     let report = json(REF, DIS, "--pool median,p1 --pool p10,mean");
     let pooled = report["pooled_metrics"]["vmaf"].as_object().unwrap();
     let keys: Vec<_> = pooled.keys().map(String::as_str).collect();
-    assert_eq!(keys, ["min", "max", "mean", "harmonic_mean", "median", "p1", "p10"]);
+    assert_eq!(
+        keys,
+        ["min", "max", "mean", "harmonic_mean", "median", "p1", "p10"]
+    );
     run_line(&format!("score {REF} {DIS} --pool p50")).fails("usage");
 }
 
@@ -211,10 +287,16 @@ fn stream_of_frames() {
     let clips = Clips::new();
     let file = clips.text("frames.jsonl");
     let to_stdout = run_line(&format!("score {REF} {DIS} --feature psnr --stream jsonl")).ok();
-    run_line(&format!("score {REF} {DIS} --feature psnr --stream jsonl={file} --json -o -")).ok();
+    run_line(&format!(
+        "score {REF} {DIS} --feature psnr --stream jsonl={file} --json -o -"
+    ))
+    .ok();
     assert_eq!(to_stdout.stdout, clips.read("frames.jsonl"));
-    let lines: Vec<serde_json::Value> =
-        to_stdout.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<serde_json::Value> = to_stdout
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert_eq!(lines.len(), 5);
     for (line, frame) in lines.iter().zip(report["frames"].as_array().unwrap()) {
         assert_eq!(line, frame);
@@ -228,8 +310,14 @@ fn stream_of_frames() {
 fn ur_60_the_stream_does_not_wait_for_the_end() {
     use std::io::{BufRead, BufReader, Write};
     let bytes = crate::harness::frames(REF, 0..5, true);
-    let mut command = with(vmafx("score -"), [DIS, "--stream", "jsonl", "--threads", "1", "-q"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut command = with(
+        vmafx("score -"),
+        [DIS, "--stream", "jsonl", "--threads", "1", "-q"],
+    );
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let header = bytes.iter().position(|&byte| byte == b'\n').unwrap() + 1;
@@ -239,7 +327,8 @@ fn ur_60_the_stream_does_not_wait_for_the_end() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     // The first two of three frames: motion2 looks one frame ahead.
     for number in 0..2 {
-        let line: serde_json::Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        let line: serde_json::Value =
+            serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
         assert_eq!(line["frameNum"], number);
         assert!(line["metrics"]["vmaf"].is_number());
     }
@@ -264,7 +353,14 @@ fn unwritable_outputs() {
         let text = run_line(&format!("score {REF} {DIS} {option}")).fails("output");
         assert!(text.contains("/dev/full"), "{text}");
     }
-    for line in ["features", "models --json", "help", "man", "completions bash", "--version"] {
+    for line in [
+        "features",
+        "models --json",
+        "help",
+        "man",
+        "completions bash",
+        "--version",
+    ] {
         let mut command = vmafx(line);
         command.stdout(fs::File::options().write(true).open("/dev/full").unwrap());
         assert_eq!(run_with_output(command), Some(4), "{line}");
@@ -293,7 +389,10 @@ fn reports_are_replaced_as_a_whole() {
     assert_eq!(fs::read(clips.path("r.y4m")).unwrap(), before);
     clips.write("report.xml", "earlier");
     let report = clips.text("report.xml");
-    run_line(&format!("score {reference} {DIS} --feature nothing -o {report}")).fails("model");
+    run_line(&format!(
+        "score {reference} {DIS} --feature nothing -o {report}"
+    ))
+    .fails("model");
     assert_eq!(clips.read("report.xml"), "earlier");
     run_line(&format!("score {reference} {DIS} -o {report}")).ok();
     assert!(clips.read("report.xml").starts_with("<VMAF version="));
@@ -313,7 +412,12 @@ fn charts() {
     let options = "-n --feature psnr --subsample 3";
     run_line(&format!("score {REF} {DIS} --plot {html} {options}")).ok();
     let page = clips.read("c.HTML");
-    for part in ["<!DOCTYPE html>", "<svg ", "<td>psnr_cb</td>", "1 frame in 3 scored"] {
+    for part in [
+        "<!DOCTYPE html>",
+        "<svg ",
+        "<td>psnr_cb</td>",
+        "1 frame in 3 scored",
+    ] {
         assert!(page.contains(part), "{part} in {page}");
     }
     assert_eq!(clips.names(), ["c.HTML", "c.svg"]);

@@ -29,7 +29,10 @@ fn ur_75_listed_features_run() {
         }
     }
     let text = run_line("features").ok().stdout;
-    assert!(text.contains("adm_enhn_gain_limit (egl): number 1 to 100, default 100"), "{text}");
+    assert!(
+        text.contains("adm_enhn_gain_limit (egl): number 1 to 100, default 100"),
+        "{text}"
+    );
     assert_eq!(run_line("--list-features").ok().stdout, text);
 }
 
@@ -45,14 +48,22 @@ fn listed_models_load() {
         run_line(&format!("score {synth} {synth} -m version={name}")).ok();
     }
     let text = run_line("models").ok().stdout;
-    assert!(text.contains("vmaf_4k_v0.6.1") && text.contains("3840x2160"), "{text}");
+    assert!(
+        text.contains("vmaf_4k_v0.6.1") && text.contains("3840x2160"),
+        "{text}"
+    );
 }
 
 /// UR-110: version, what is built in, backends and devices.
 #[test]
 fn ur_110_version_and_backends() {
     let version = run_line("--version").ok().stdout;
-    for part in [env!("CARGO_PKG_VERSION"), "features adm, ", "models vmaf_v0.6.1, ", "backend cpu"] {
+    for part in [
+        env!("CARGO_PKG_VERSION"),
+        "features adm, ",
+        "models vmaf_v0.6.1, ",
+        "backend cpu",
+    ] {
         assert!(version.contains(part), "{part} in {version}");
     }
     assert_eq!(run_line("score --version").ok().stdout, version);
@@ -64,15 +75,37 @@ fn ur_110_version_and_backends() {
         serde_json::from_str(&run_line("backends --json").ok().stdout).unwrap();
     assert_eq!(list[0]["name"], "cpu");
     assert_eq!(list[0]["devices"][0]["name"], "cpu:0");
-    assert_eq!(run_line("--backends").ok().stdout, run_line("backends").ok().stdout);
+    assert_eq!(
+        run_line("--backends").ok().stdout,
+        run_line("backends").ok().stdout
+    );
 }
 
 #[test]
 fn help_topics() {
-    for topic in ["", "score", "features", "models", "backends", "man", "completions"] {
-        assert!(run_line(&format!("help {topic}")).ok().stdout.contains("Usage"), "{topic}");
+    for topic in [
+        "",
+        "score",
+        "features",
+        "models",
+        "backends",
+        "man",
+        "completions",
+    ] {
+        assert!(
+            run_line(&format!("help {topic}"))
+                .ok()
+                .stdout
+                .contains("Usage"),
+            "{topic}"
+        );
     }
-    assert!(run_line("help values").ok().stdout.contains(r"path=C:\models\a.json"));
+    assert!(
+        run_line("help values")
+            .ok()
+            .stdout
+            .contains(r"path=C:\models\a.json")
+    );
     let text = run_line("help nothing").fails("usage");
     assert!(text.contains("exit-codes"), "{text}");
 }
@@ -80,9 +113,18 @@ fn help_topics() {
 #[test]
 fn manual_pages() {
     let page = run_line("man").ok().stdout;
-    assert!(page.contains(".TH vmafx 1") && page.contains("EXIT STATUS"), "{page}");
+    assert!(
+        page.contains(".TH vmafx 1") && page.contains("EXIT STATUS"),
+        "{page}"
+    );
     let page = run_line("man score").ok().stdout;
-    for part in [".TH vmafx-score 1", "frame_skip_ref", "aom_ctc", "EXIT STATUS", "internal:"] {
+    for part in [
+        ".TH vmafx-score 1",
+        "frame_skip_ref",
+        "aom_ctc",
+        "EXIT STATUS",
+        "internal:",
+    ] {
         assert!(page.contains(part), "{part} in {page}");
     }
     let clips = Clips::new();
@@ -101,7 +143,10 @@ fn completions() {
         if shell == "bash" {
             let clips = Clips::new();
             let path = clips.write("vmafx.bash", script);
-            let check = Command::new("bash").args(["-n", &path]).stderr(Stdio::null()).status();
+            let check = Command::new("bash")
+                .args(["-n", &path])
+                .stderr(Stdio::null())
+                .status();
             assert!(check.is_ok_and(|status| status.success()));
         }
     }

@@ -14,18 +14,29 @@ fn ur_29_skips_equal_cut_files() {
     for (skip_ref, skip_dist, count) in [(0, 0, 4), (3, 3, 4), (2, 4, 5), (5, 0, 2), (8, 8, 1)] {
         let cut_ref = clips.make("cr.y4m", REF, skip_ref..skip_ref + count);
         let cut_dist = clips.make("cd.y4m", DIS, skip_dist..skip_dist + count);
-        let options =
-            format!("--frame_skip_ref {skip_ref} --frame_skip_dist {skip_dist} --frame_cnt {count}");
+        let options = format!(
+            "--frame_skip_ref {skip_ref} --frame_skip_dist {skip_dist} --frame_cnt {count}"
+        );
         let wanted = csv(&cut_ref, &cut_dist, "--feature psnr");
         let got = csv(&reference, &distorted, &format!("{options} --feature psnr"));
         assert_eq!(got, wanted, "{options}");
         assert_eq!(got.lines().count() as u64, count + 1);
     }
     // Without a count, to the end of both.
-    let whole = csv(&reference, &distorted, "--frame_skip_ref 0x2 --frame_skip_dist 02");
-    let cut = csv(&clips.make("cr.y4m", REF, 2..9), &clips.make("cd.y4m", DIS, 2..9), "");
+    let whole = csv(
+        &reference,
+        &distorted,
+        "--frame_skip_ref 0x2 --frame_skip_dist 02",
+    );
+    let cut = csv(
+        &clips.make("cr.y4m", REF, 2..9),
+        &clips.make("cd.y4m", DIS, 2..9),
+        "",
+    );
     assert_eq!(whole, cut);
-    let text = run_line(&format!("score {reference} {distorted} --frame_skip_ref 10"));
+    let text = run_line(&format!(
+        "score {reference} {distorted} --frame_skip_ref 10"
+    ));
     let text = text.fails("input");
     assert!(text.contains("9") && text.contains("10"), "{text}");
 }
@@ -34,12 +45,22 @@ fn ur_29_skips_equal_cut_files() {
 #[test]
 fn ur_31_ur_58_threads_change_nothing() {
     let report = |options: &str| {
-        let mut report = json(REF, DIS, &format!("{options} --precision max --feature psnr"));
+        let mut report = json(
+            REF,
+            DIS,
+            &format!("{options} --precision max --feature psnr"),
+        );
         report["fps"] = serde_json::Value::Null;
         report
     };
     let wanted = report("--threads 1");
-    for options in ["", "--threads 0", "--threads 2", "--threads 3", "--threads 7"] {
+    for options in [
+        "",
+        "--threads 0",
+        "--threads 2",
+        "--threads 3",
+        "--threads 7",
+    ] {
         assert_eq!(report(options), wanted, "{options}");
     }
 }
@@ -92,12 +113,14 @@ fn ur_35_ur_41_ur_42_identical_videos() {
         for plane in ["psnr_y", "psnr_cb", "psnr_cr"] {
             assert_eq!(pooled[plane]["mean"], cap, "{depth} bits, {plane}");
         }
-        // The first frame has no motion; a still clip scores 97.428043 as with upstream.
+        // The first frame has no motion.
         assert_eq!(report["frames"][0]["metrics"]["integer_motion2"], 0.0);
     }
     let still = "synth:tex,size=64x48,frames=2,hold=2";
     let report = json(still, still, "");
-    assert_eq!(report["pooled_metrics"]["vmaf"]["mean"].to_string(), "97.428043");
+    // As upstream: not 100, because nothing moves.
+    let score = report["pooled_metrics"]["vmaf"]["mean"].as_f64().unwrap();
+    assert!((97.428..97.429).contains(&score), "{score}");
 }
 
 /// UR-78: the screen that a model was made for is told and compared.
@@ -125,7 +148,11 @@ fn high_dynamic_range_is_told() {
     hdr.extend_from_slice(&bytes[9..]);
     let hdr = clips.write("hdr.y4m", hdr);
     let run = run_line(&format!("score {hdr} {hdr}")).ok();
-    assert!(run.stderr.contains("standard dynamic range"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("standard dynamic range"),
+        "{}",
+        run.stderr
+    );
 }
 
 /// UR-36: depths that a metric is not defined for are refused at the start.
