@@ -221,10 +221,22 @@ mod tests {
     #[test]
     fn odd_chroma_rounds_up() {
         let f = FrameFormat::new(19, 17, Chroma::Yuv420, 8).unwrap();
-        assert_eq!(f.plane_size(1), Size { width: 10, height: 9 });
+        assert_eq!(
+            f.plane_size(1),
+            Size {
+                width: 10,
+                height: 9
+            }
+        );
         assert_eq!(f.frame_bytes(), 19 * 17 + 2 * 90);
         let f = FrameFormat::new(19, 17, Chroma::Yuv422, 10).unwrap();
-        assert_eq!(f.plane_size(2), Size { width: 10, height: 17 });
+        assert_eq!(
+            f.plane_size(2),
+            Size {
+                width: 10,
+                height: 17
+            }
+        );
         assert_eq!(f.frame_bytes(), 2 * (19 * 17 + 2 * 170));
         let f = FrameFormat::new(19, 17, Chroma::Yuv400, 16).unwrap();
         assert_eq!((f.plane_count(), f.frame_bytes()), (1, 2 * 19 * 17));

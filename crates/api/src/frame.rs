@@ -274,7 +274,11 @@ impl HostFrame {
             return Ok(());
         }
         let mut start = 0;
-        for (plane, name) in PLANE_NAMES.iter().enumerate().take(self.format.plane_count()) {
+        for (plane, name) in PLANE_NAMES
+            .iter()
+            .enumerate()
+            .take(self.format.plane_count())
+        {
             let size = self.format.plane_size(plane);
             let part = &samples[start..start + size.area()];
             if let Some(at) = part.iter().position(|&s| u32::from(s) > peak) {
@@ -428,10 +432,16 @@ mod tests {
     #[test]
     fn short_and_overlapping_planes_are_refused() {
         let data = [0u8; 10];
-        let size = Size { width: 4, height: 3 };
+        let size = Size {
+            width: 4,
+            height: 3,
+        };
         assert!(PlaneView::new(Samples::U8(&data), size, 3).is_err());
         assert!(PlaneView::new(Samples::U8(&data), size, 4).is_err());
-        let size = Size { width: 2, height: 3 };
+        let size = Size {
+            width: 2,
+            height: 3,
+        };
         assert!(PlaneView::new(Samples::U8(&data), size, 4).is_ok());
     }
 }

@@ -29,8 +29,8 @@ mod frame;
 mod import;
 
 pub use backend::{
-    BackendInfo, BuiltinBackend, Device, DeviceInfo, Extractor, FeatureRequest, FrameJob, FramePair,
-    GpuBackend, OptionSetting, OptionValue, PlanRequest, Ticket, Value,
+    BackendInfo, BuiltinBackend, Device, DeviceInfo, Extractor, FeatureRequest, FrameJob,
+    FramePair, GpuBackend, OptionSetting, OptionValue, PlanRequest, Ticket, Value,
 };
 pub use error::{ApiError, Status};
 pub use format::{Chroma, FormatError, FrameFormat, MAX_DIMENSION, PLANE_NAMES, Size};

@@ -244,6 +244,18 @@ mod tests {
         assert_eq!(search(8, 0, |t| t, 1), None, "empty");
     }
 
+    /// Without the broken first frame a shifted clip would look better.
+    #[test]
+    fn one_broken_frame_is_no_shift() {
+        let format = FrameFormat::new(130, 70, Chroma::Yuv400, 8).unwrap();
+        let mut alignment = Alignment::new(5);
+        for t in 0..20 {
+            let distorted = if t == 0 { 55 } else { 3 };
+            alignment.push([frame(format, 3, 0), frame(format, distorted, 0)]);
+        }
+        assert_eq!(alignment.finish(), None);
+    }
+
     #[test]
     fn means_do_not_depend_on_the_depth() {
         for (width, height) in [(1, 1), (3, 200), (200, 3), (1920, 1080)] {

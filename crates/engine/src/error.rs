@@ -300,7 +300,7 @@ pub enum ScoreError {
         known: String,
     },
     /// A frame that subsampling leaves out.
-    #[error("frame {frame} is not scored: only every {subsample}th frame is")]
+    #[error("frame {frame} is not scored: only one frame in {subsample} is")]
     Skipped {
         /// Number of the frame.
         frame: u64,

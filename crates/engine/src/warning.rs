@@ -98,7 +98,7 @@ impl fmt::Display for Warning {
         match self {
             Warning::EvenSubsample { subsample } => write!(
                 f,
-                "only every {subsample}th frame is scored: an even step tends to meet the same \
+                "one frame in {subsample} is scored: an even step tends to meet the same \
                  places of a coding pyramid; an odd one such as {} is safer",
                 subsample + 1
             ),
@@ -140,13 +140,15 @@ impl fmt::Display for Warning {
                     1.. => Input::Distorted,
                     _ => Input::Reference,
                 };
-                let count = distorted_late_by.unsigned_abs();
-                let frames = if count == 1 { "frame" } else { "frames" };
+                let (count, left_out) = match distorted_late_by.unsigned_abs() {
+                    1 => ("1 frame".to_owned(), "first frame".to_owned()),
+                    n => (format!("{n} frames"), format!("first {n} frames")),
+                };
                 write!(
                     f,
-                    "the clips look misaligned: the {late} input seems {count} {frames} late \
-                     (shifted back, both agree {gain_db:.1} dB better); nothing was shifted: \
-                     leave out its first {count} {frames} if that is not meant"
+                    "the clips look misaligned: the {late} input seems {count} late (shifted \
+                     back, both agree {gain_db:.1} dB better); nothing was shifted: leave out \
+                     its {left_out} if that is not meant"
                 )
             }
             Warning::EndedEarly { input, frames } => {

@@ -16,6 +16,8 @@
 //! IEEE-754 in the order written, with the functions of [`math`] and no other; [`vmafx_api`] is
 //! the only other crate of the workspace in sight.
 
+#![forbid(unsafe_code)]
+
 mod clip;
 mod definition;
 mod options;

@@ -1,5 +1,7 @@
 //! Whatever goes wrong becomes one error, the same for every number of threads, and no outcome.
 
+use std::sync::{Arc, Mutex};
+
 use vmafx_engine::{Context, EngineError, ErrorKind, FrameScores, Input, Request, ScoreError};
 
 use crate::rig::*;
@@ -45,6 +47,28 @@ fn the_first_failure_in_frame_order_counts() {
         );
         assert_eq!(error.kind(), ErrorKind::Backend);
         assert_eq!(fed.unwrap().to_string(), error.to_string());
+    }
+}
+
+/// Nothing behind the failure is told, whatever was under way.
+#[test]
+fn no_frame_behind_a_failure_is_told() {
+    for threads in [1, 8] {
+        let behaviour = Behaviour {
+            fails: vec![20],
+            jitter: true,
+            ..Behaviour::default()
+        };
+        let request = request(&["probe", "step"], threads);
+        let list = fake(behaviour);
+        let mut context = Context::with_backends(format(16, 16, 8), request, &list).unwrap();
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let listener = told.clone();
+        context.on_frame(move |scores| listener.lock().unwrap().push(scores.frame()));
+        let _ = feed(&mut context, 60);
+        context.finish().unwrap_err();
+        // Frame 19 waits for the next one's probe.
+        assert_eq!(*told.lock().unwrap(), (0..19).collect::<Vec<_>>());
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use vmafx_engine::{
-    Context, ErrorKind, FrameScores, ModelSpec, OutputFormat, Pooling, Request, Warning,
+    Context, ErrorKind, FrameScores, ModelSpec, OutputFormat, Pooling, Request, ScoreError, Warning,
 };
 use vmafx_models::{ModelSet, Override, catalog};
 
@@ -71,6 +71,24 @@ fn a_model_is_evaluated_as_soon_as_its_features_are_final() {
         (record.sha256.len(), &*record.source),
         (64, "bytes of the caller")
     );
+}
+
+#[test]
+fn a_model_without_its_features_gives_no_score() {
+    let list = fake(Behaviour {
+        values: vec![(1, NONE)],
+        ..Behaviour::default()
+    });
+    let request = with_models(vec![bell()], &[]);
+    let mut context = Context::with_backends(format(16, 16, 8), request, &list).unwrap();
+    feed_samples(&mut context, &[(9, 4), (9, 4), (9, 4)]).unwrap();
+    let outcome = context.finish().unwrap();
+    assert_eq!(outcome.score("bell", 0).unwrap(), 2.5);
+    assert!(matches!(
+        outcome.score("bell", 1),
+        Err(ScoreError::NotGiven { frame: 1, .. })
+    ));
+    assert_eq!(outcome.score("bell", 2).unwrap(), 2.5);
 }
 
 #[test]

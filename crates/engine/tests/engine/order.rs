@@ -122,6 +122,25 @@ fn subsampling_only_leaves_out() {
     ));
 }
 
+/// A device never sees the frames that its features skip.
+#[test]
+fn skipped_frames_cost_nothing() {
+    let run = |features: &[&str]| {
+        let behaviour = Behaviour {
+            fails: vec![1, 2, 4],
+            ..Behaviour::default()
+        };
+        let mut request = request(features, 2);
+        request.subsample = NonZeroU32::new(3).unwrap();
+        let list = fake(behaviour);
+        let mut context = Context::with_backends(format(16, 16, 8), request, &list).unwrap();
+        let _ = feed(&mut context, 6);
+        context.finish().map(|outcome| outcome.frames().count())
+    };
+    assert_eq!(run(&["probe"]).unwrap(), 2);
+    assert!(run(&["probe", "step"]).is_err(), "step sees every frame");
+}
+
 #[test]
 fn scores_are_pending_until_final() {
     let request = request(&["probe", "step"], 2);
@@ -203,6 +222,51 @@ fn frames_do_not_pile_up() {
         pool.free() <= 2 * (2 * 3 + 2),
         "{} frames were made",
         pool.free()
+    );
+}
+
+/// The scores of a long clip leave memory and come back, in reports and in queries.
+#[test]
+fn long_clips_keep_every_score() {
+    let mut request = request(&["probe", "step"], 3);
+    request.subsample = NonZeroU32::new(3).unwrap();
+    request.alignment_range = 0;
+    let backends = fake(Behaviour::default());
+    let mut context = Context::with_backends(format(16, 16, 8), request, &backends).unwrap();
+    let sample = |t: u32| (t.wrapping_mul(2_654_435_761) >> 24) as u8;
+    let samples: Vec<_> = (0..9000).map(|t| (sample(t), sample(t + 77))).collect();
+    feed_samples(&mut context, &samples[..6000]).unwrap();
+    context.settle().unwrap();
+    let probe = |t: usize| f64::from(samples[t].0) - f64::from(samples[t].1);
+    assert_eq!(context.score("probe", 3).unwrap(), probe(3));
+    assert_eq!(context.score("probe_next", 3).unwrap(), probe(6));
+    feed_samples(&mut context, &samples[6000..]).unwrap();
+    let outcome = context.finish().unwrap();
+    assert!(outcome.warnings().is_empty(), "{:?}", outcome.warnings());
+    let csv = report(&outcome, OutputFormat::Csv, Precision::Digits(0));
+    let mut lines = csv.lines().skip(1);
+    for t in (0..9000).step_by(3) {
+        let moved = match t {
+            0 => 0.0,
+            _ => (f64::from(samples[t].0) - f64::from(samples[t - 1].0)).abs(),
+        };
+        let next = probe((t + 3).min(8997));
+        assert_eq!(
+            lines.next().unwrap(),
+            format!("{t},{},{moved},{next},", probe(t))
+        );
+    }
+    assert_eq!(lines.next(), None);
+    let listed: Vec<_> = (0..9000).step_by(3).map(probe).collect();
+    let mean = listed.iter().fold(0.0, |sum, probe| sum + probe) / 3000.0;
+    assert_eq!(outcome.pooled("probe", Pooling::Mean, ..).unwrap(), mean);
+    let smallest = listed[100..2000]
+        .iter()
+        .copied()
+        .fold(f64::INFINITY, f64::min);
+    assert_eq!(
+        outcome.pooled("probe", Pooling::Min, 300..6000).unwrap(),
+        smallest
     );
 }
 

@@ -1,6 +1,8 @@
 //! The text of reports: libvmaf's, but for what cannot be parsed.
 
-use vmafx_engine::{Context, Input, InputInfo, Outcome, OutputFormat, Pooling, Precision, Warning};
+use vmafx_engine::{
+    Context, Input, InputInfo, Outcome, OutputFormat, Pooling, Precision, ScoreError, Warning,
+};
 
 use crate::rig::*;
 
@@ -224,6 +226,46 @@ fn precision() {
     let json = report(&outcome, OutputFormat::Json, Precision::Max);
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value["frames"][1]["metrics"]["probe"], 2.5e-9);
+}
+
+/// A frame that lacks a score: an empty cell, no key, no pooling, and no model score.
+#[test]
+fn absent_scores() {
+    let values = vec![(1, NONE)];
+    let list = fake(Behaviour {
+        values,
+        ..Behaviour::default()
+    });
+    let request = request(&["probe", "step"], 2);
+    let mut context = Context::with_backends(format(16, 16, 8), request, &list).unwrap();
+    feed_samples(&mut context, &[(9, 4), (8, 4), (7, 4)]).unwrap();
+    let outcome = context.finish().unwrap();
+    let text = |format| report(&outcome, format, Precision::Digits(0));
+    assert_eq!(
+        text(OutputFormat::Csv),
+        "Frame,probe,step,probe_next,\n0,5,0,3,\n1,,1,,\n2,3,1,3,\n"
+    );
+    assert!(text(OutputFormat::Sub).contains("\n{1}{2}frame: 1|step: 1|\n"));
+    let xml = text(OutputFormat::Xml);
+    assert!(
+        xml.contains("    <frame frameNum=\"1\" step=\"1\" />\n"),
+        "{xml}"
+    );
+    assert!(xml.contains("    <metric name=\"probe\" />\n"), "{xml}");
+    elements(&xml);
+    let json: serde_json::Value = serde_json::from_str(&text(OutputFormat::Json)).unwrap();
+    assert_eq!(json["frames"][1]["metrics"], serde_json::json!({"step": 1}));
+    assert_eq!(json["pooled_metrics"]["probe"], serde_json::json!({}));
+    assert_eq!(json["pooled_metrics"]["step"]["max"], 1);
+    assert!(matches!(
+        outcome.score("probe", 1),
+        Err(ScoreError::NotGiven { frame: 1, .. })
+    ));
+    assert!(matches!(
+        outcome.pooled("probe", Pooling::Mean, ..),
+        Err(ScoreError::NotGiven { frame: 1, .. })
+    ));
+    assert_eq!(outcome.pooled("probe", Pooling::Mean, 2..).unwrap(), 3.0);
 }
 
 /// A report without aggregates and with empty lists is as strict.

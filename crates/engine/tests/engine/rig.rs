@@ -4,7 +4,7 @@
 //! `probe` is the first luma sample of the reference minus that of the distorted frame, times
 //! an option; `probe_next`, known one frame later, is the value of the next frame, and of the
 //! last frame its own. `step` is how far the first sample of the reference moved since the frame
-//! before; it sees every frame and adds up.
+//! before; it sees every frame and adds up. A probe of [`NONE`] is not given at all.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +19,9 @@ use vmafx_metrics::{
     Aggregate, Clip, Column, Definition, Emission, Entry, Exactness, Metric, OptionInfo,
     OptionKind, Options, Output, Refusal, ScoreInfo,
 };
+
+/// A probe that counts as absent.
+pub(crate) const NONE: f64 = -999.0;
 
 pub(crate) struct Probe;
 pub(crate) struct Step;
@@ -127,6 +130,9 @@ impl Clip for ProbeClip {
 
     fn push(&mut self, frame: u64, values: &[Value], emit: &mut dyn FnMut(Emission)) {
         let value = values[0].as_score();
+        if value == NONE {
+            return;
+        }
         emit(Emission {
             frame,
             score: 0,

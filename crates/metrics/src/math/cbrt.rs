@@ -37,7 +37,7 @@ pub fn cbrtf(x: f32) -> f32 {
 }
 
 /// The cube root before rounding, for a finite x that is not zero.
-fn cbrt_parts(x: f64) -> DoubleDouble {
+pub(super) fn cbrt_parts(x: f64) -> DoubleDouble {
     let (exponent, significand) = decompose(x.abs());
     let q = exponent.div_euclid(3);
     let m = significand * power_of_two(exponent - 3 * q);

@@ -24,8 +24,8 @@ pub fn exp(x: f64) -> f64 {
 
 /// e^x of an `f32`, rounded to the nearest `f32`, also where the result is subnormal.
 ///
-/// Computed as [`exp`] and rounded once: error below 0.5001 ULP. +inf from 88.73 on, +0 below -103.98;
-/// special values as for [`exp`].
+/// Computed as [`exp`] and rounded once: error below 0.5001 ULP. +inf from 88.73 on, +0 below
+/// -103.98; special values as for [`exp`].
 pub fn expf(x: f32) -> f32 {
     if x.is_nan() {
         return f32::NAN;
@@ -55,7 +55,7 @@ pub(super) fn exp_rounded(x: DoubleDouble) -> f64 {
 
 /// A significand near [1, 2) and an exponent e with e^x = significand * 2^e, before rounding, for
 /// |x| < 750.
-fn exp_parts(x: DoubleDouble) -> (DoubleDouble, i32) {
+pub(super) fn exp_parts(x: DoubleDouble) -> (DoubleDouble, i32) {
     let steps = nearest_integer(x.hi * STEPS_PER_UNIT);
     let index = steps as i32;
 
