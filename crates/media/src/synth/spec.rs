@@ -436,8 +436,11 @@ impl Reader<'_> {
             let mut words = part.split(':');
             let name = words.next().unwrap_or_default();
             let Some((_, ranges)) = OPERATIONS.iter().find(|(known, _)| *known == name) else {
-                let known = names(OPERATIONS.iter().map(|o| o.0));
-                return Err(self.word("operation", name, known));
+                let shape = |(name, ranges): &(&str, &[(i64, i64)])| {
+                    format!("{name}{}", ":N".repeat(ranges.len()))
+                };
+                let known: Vec<_> = OPERATIONS.iter().map(shape).collect();
+                return Err(self.word("operation", name, known.join(", ")));
             };
             let mut arguments = Vec::new();
             for &(least, most) in *ranges {

@@ -147,7 +147,7 @@ fn wrong_texts_are_named() {
         ),
         (
             "synth:tex,dist=blurr:1",
-            "unknown operation `blurr`; known are blur, sharp",
+            "unknown operation `blurr`; known are blur:N, sharp:N",
         ),
         (
             "synth:tex,dist=blur",

@@ -12,7 +12,7 @@ use crate::math::log2;
 /// Variance of the visual noise, 2.0 in Q16.
 pub const NOISE: u32 = 2 << 16;
 
-/// Units of [`log2_fixed`] in one bit.
+/// Units in one bit of a logarithm.
 pub const LOG2_ONE: i64 = 2048;
 
 /// `log2(i)` for `i` in 32768..65536, in units of 1/[`LOG2_ONE`].
