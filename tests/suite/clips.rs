@@ -114,11 +114,13 @@ pub(crate) struct Samples(Md5);
 
 impl Samples {
     pub(crate) fn add(&mut self, frame: &mut HostFrame) {
-        assert!(
-            cfg!(target_endian = "little"),
-            "raw files are little-endian"
-        );
-        self.0.update(frame.bytes_mut());
+        if frame.format().depth() > 8 {
+            let words = frame.words_mut().iter();
+            let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
+            self.0.update(bytes);
+        } else {
+            self.0.update(frame.bytes_mut());
+        }
     }
 
     pub(crate) fn hex(self) -> String {
