@@ -3,9 +3,9 @@
 # Does nothing that is already done. Needs root or sudo only when a package is missing.
 set -eu
 
-# gcc: linker, and the C part of the zstd and xz crates    xz-utils, ffmpeg: the real test clips
-# libxml2-utils: a strict XML parser                       locales: a comma locale for the tests
-packages="gcc libc6-dev git xz-utils ffmpeg libxml2-utils locales"
+# gcc: linker    g++: the fuzzing library    xz-utils, ffmpeg: the real test clips
+# locales: a comma locale for the tests
+packages="gcc g++ libc6-dev git xz-utils ffmpeg locales"
 missing=""
 for package in $packages; do
     dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' ||

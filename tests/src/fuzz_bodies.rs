@@ -8,7 +8,9 @@
 use std::io::Cursor;
 
 use vmafx_api::{Chroma, FrameFormat, HostFrame};
-use vmafx_media::{Input, MediaError, RawSource, Source, SynthSource, SynthSpec, Y4mSource};
+use vmafx_media::{
+    Input, MediaError, RawSource, Source, SynthSource, SynthSpec, Y4mSource, Y4mWriter,
+};
 use vmafx_models::{ModelSet, Scoring};
 
 /// A fuzz target: its name, which is that of its corpus folder too, and its body.
@@ -30,7 +32,7 @@ const NAME: &str = "fuzzed input";
 const LARGEST: usize = 1 << 20;
 
 /// Reads bytes as a y4m file, as a y4m stream and as a file whose first frame is skipped: all
-/// three must agree.
+/// three must agree. What is read must survive being written and read again.
 pub fn y4m(data: &[u8]) -> bool {
     let open = |as_file: bool, interlaced: bool| {
         let bytes = Cursor::new(data.to_vec());
@@ -56,8 +58,31 @@ pub fn y4m(data: &[u8]) -> bool {
         assert!(!all.is_empty(), "a clip without frames is an error");
         all.remove(0);
         assert_eq!(Some(&*all), skipped.as_ref());
+        rewrite(data, file);
     }
     stream.is_some()
+}
+
+/// Writes the frames of a y4m file anew; `wanted` are those that must be read from the result.
+fn rewrite(data: &[u8], wanted: Option<Vec<Vec<u8>>>) {
+    let open =
+        |bytes: &[u8]| Y4mSource::new(Input::from_reader(NAME, Cursor::new(bytes.to_vec())), true);
+    let written = || {
+        let mut source = open(data)?;
+        let (format, rate) = (source.format(), source.describe().frame_rate);
+        assert!(!source.describe().assumed().contains(char::is_control));
+        let mut writer = Y4mWriter::new(NAME, Vec::new(), format, rate)?;
+        let mut frame = HostFrame::new(format);
+        while source.read(&mut frame)? {
+            writer.write(&frame.view())?;
+        }
+        let mut again = open(&writer.finish()?)?;
+        let info = again.describe();
+        assert_eq!((info.format, info.frame_rate), (format, rate));
+        assert!(info.assumptions.is_empty());
+        frames(&mut again)
+    };
+    assert_eq!(named(written()), wanted);
 }
 
 /// Reads bytes as raw frames. The first six give the format; the rest is the file, read at once

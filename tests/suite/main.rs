@@ -3,3 +3,4 @@
 mod clips;
 mod fuzz_replay;
 mod golden;
+mod models_by_path;

@@ -6,16 +6,14 @@
 //! little.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use vmafx_api::HostFrame;
-use vmafx_media::{SourceSpec, open};
-use vmafx_tests::data::workspace_root;
+use vmafx_media::{SourceSpec, Y4mWriter, open};
 
-use crate::Failure;
+use crate::{Failure, program};
 
 /// What is timed: a name, a clip of the golden table, frames.
 const CASES: [(&str, &str, u64); 2] = [
@@ -28,21 +26,9 @@ const CASES: [(&str, &str, u64); 2] = [
 /// # Errors
 /// A build or program that fails, clips that cannot be written.
 pub(crate) fn run(peer: Option<&Path>, rounds: usize, threads: usize) -> Result<(), Failure> {
-    let root = workspace_root();
-    let build = Command::new("cargo")
-        .args(["build", "--release", "--locked", "--package", "vmafx-cli"])
-        .current_dir(root)
-        .status()?;
-    if !build.success() {
-        return Err("bench: the release build failed".into());
-    }
-    let target = match std::env::var_os("CARGO_TARGET_DIR") {
-        Some(folder) => PathBuf::from(folder),
-        None => root.join("target"),
-    };
-    let folder = target.join("bench");
+    let ours = program::release()?;
+    let folder = program::target().join("bench");
     std::fs::create_dir_all(&folder)?;
-    let ours = target.join("release/vmafx");
     println!("{rounds} rounds, {threads} threads; median [minimum to maximum]");
     for (title, clip, frames) in CASES {
         let mut paths = Vec::new();
@@ -147,24 +133,15 @@ fn write_y4m(source: &str, path: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let mut source = open(&SourceSpec::new(source))?;
-    let format = source.format();
-    let deep = match format.depth() {
-        8 => String::new(),
-        depth => format!("p{depth}"),
-    };
     let partial = path.with_extension("partial");
-    let mut file = BufWriter::new(File::create(&partial)?);
-    let (width, height, chroma) = (format.width(), format.height(), format.chroma().code());
-    writeln!(
-        file,
-        "YUV4MPEG2 W{width} H{height} F25:1 Ip C{chroma}{deep}"
-    )?;
-    let mut frame = HostFrame::new(format);
+    let name = partial.display().to_string();
+    let file = File::create(&partial)?;
+    let mut writer = Y4mWriter::new(name, file, source.format(), Some((25, 1)))?;
+    let mut frame = HostFrame::new(source.format());
     while source.read(&mut frame)? {
-        writeln!(file, "FRAME")?;
-        file.write_all(frame.bytes_mut())?;
+        writer.write(&frame.view())?;
     }
-    file.flush()?;
+    writer.finish()?;
     std::fs::rename(&partial, path)?;
     Ok(())
 }

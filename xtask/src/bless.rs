@@ -173,8 +173,6 @@ fn option_runs(document: &Value, bound: &dyn Fn(&str) -> bool) -> Vec<Run> {
         if variant.get("metrics").is_some() && features.iter().all(|f| ours(f)) {
             let mut run = run_of(variant, label, frames, bound);
             run.features = features;
-            // Without chroma the reference run's chroma aggregates are arithmetic on nothing.
-            run.aggregates.retain(|(_, value)| value.is_some());
             runs.push(run);
         }
     }

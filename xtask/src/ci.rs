@@ -18,7 +18,7 @@ struct Step {
     environment: &'static [(&'static str, &'static str)],
 }
 
-const STEPS: [Step; 4] = [
+const STEPS: [Step; 6] = [
     Step {
         name: "fmt",
         command: &["cargo", "fmt", "--all", "--check"],
@@ -39,6 +39,19 @@ const STEPS: [Step; 4] = [
         environment: &[],
     },
     Step {
+        name: "fuzz targets",
+        command: &[
+            "cargo",
+            "check",
+            "--locked",
+            "--manifest-path",
+            "fuzz/Cargo.toml",
+            "--target-dir",
+            "target/fuzz",
+        ],
+        environment: &[],
+    },
+    Step {
         name: "doc",
         command: &["cargo", "doc", "--locked", "--workspace", "--no-deps"],
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
@@ -46,6 +59,11 @@ const STEPS: [Step; 4] = [
     Step {
         name: "test",
         command: &["cargo", "test", "--locked", "--workspace"],
+        environment: &[],
+    },
+    Step {
+        name: "release build",
+        command: &["cargo", "build", "--locked", "--release"],
         environment: &[],
     },
 ];

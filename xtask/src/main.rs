@@ -5,8 +5,11 @@
 mod bench;
 mod bless;
 mod ci;
+mod compare;
 mod math;
+mod memory;
 mod models;
+mod program;
 mod tidy;
 
 use std::path::PathBuf;
@@ -50,6 +53,24 @@ enum Task {
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
         threads: u64,
     },
+    /// Score random clips beside another `vmaf` program's scalar code, digit by digit.
+    Compare {
+        /// A program that takes the options of Netflix's `vmaf`.
+        #[arg(long, value_name = "PATH")]
+        peer: PathBuf,
+        /// Number of clips.
+        #[arg(long, default_value_t = 20)]
+        clips: u64,
+        /// What makes them; not 0.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+        seed: u64,
+    },
+    /// Measure peak memory over a short and a long clip.
+    Memory {
+        /// Frames of the short clip; the long one has ten times as many.
+        #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+        frames: u64,
+    },
     /// Compare the functions of metrics::math with those of the platform's C library.
     Math {
         /// Inputs for each function.
@@ -82,6 +103,8 @@ fn main() -> ExitCode {
             rounds,
             threads,
         } => bench::run(peer.as_deref(), rounds as usize, threads as usize),
+        Task::Compare { peer, clips, seed } => compare::run(&peer, clips, seed),
+        Task::Memory { frames } => memory::run(frames),
         Task::Math { count } => math::run(count),
         Task::Models { from } => models::run(&from),
     };

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use crate::error::ApiError;
 use crate::format::FrameFormat;
-use crate::frame::FrameView;
-use crate::import::{FenceKinds, Import, MemoryKind, MemoryKinds};
+use crate::frame::Frame;
+use crate::import::{FenceKinds, Import, MemoryKinds};
 
-/// What a backend says of itself.
+/// What a backend says of itself. Made by [`new`](BackendInfo::new), then changed field by field.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BackendInfo {
     /// The name users type, of `[a-z0-9-]`.
     pub id: String,
@@ -19,10 +20,27 @@ pub struct BackendInfo {
     pub version: String,
     /// The library file the code came from; empty if it is part of the program.
     pub library: String,
+    /// Who is asked first: backends of higher priority before those of lower, those of one
+    /// priority by identifier. The CPU, which takes everything, has 0; a faster backend has more.
+    pub priority: i32,
 }
 
-/// What a device says of itself.
+impl BackendInfo {
+    /// A backend that is part of the program, of priority 0.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, version: impl Into<String>) -> Self {
+        BackendInfo {
+            id: id.into(),
+            name: name.into(),
+            version: version.into(),
+            library: String::new(),
+            priority: 0,
+        }
+    }
+}
+
+/// What a device says of itself. Made by [`new`](DeviceInfo::new), then changed field by field.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DeviceInfo {
     /// Identifier of the backend.
     pub backend: String,
@@ -40,6 +58,27 @@ pub struct DeviceInfo {
     pub acquire_kinds: FenceKinds,
     /// Kinds of fence that it can signal after its last read.
     pub release_kinds: FenceKinds,
+}
+
+impl DeviceInfo {
+    /// A device of unknown memory that reads no frames yet and knows no fences.
+    pub fn new(
+        backend: impl Into<String>,
+        index: u32,
+        name: impl Into<String>,
+        isa: impl Into<String>,
+    ) -> Self {
+        DeviceInfo {
+            backend: backend.into(),
+            index,
+            name: name.into(),
+            isa: isa.into(),
+            total_memory: 0,
+            memory_kinds: MemoryKinds::default(),
+            acquire_kinds: FenceKinds::default(),
+            release_kinds: FenceKinds::default(),
+        }
+    }
 }
 
 /// A value of a feature option.
@@ -76,34 +115,53 @@ pub struct FeatureRequest {
 
 /// What an extractor is to compute for every frame it is given.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct PlanRequest<'a> {
     /// Shape of every frame of the clip.
     pub format: FrameFormat,
-    /// Where the frames are.
-    pub memory: MemoryKind,
     /// Features, in the order of their values.
     pub features: &'a [FeatureRequest],
 }
 
-/// A reference frame and its distorted twin.
-#[derive(Clone, Copy, Debug)]
-pub struct FramePair<'a> {
-    /// The original.
-    pub reference: FrameView<'a>,
-    /// What is scored against it.
-    pub distorted: FrameView<'a>,
+impl<'a> PlanRequest<'a> {
+    /// A plan of `features` over frames of `format`.
+    pub fn new(format: FrameFormat, features: &'a [FeatureRequest]) -> Self {
+        PlanRequest { format, features }
+    }
 }
 
-/// One frame to score.
-#[derive(Clone, Copy, Debug)]
-pub struct FrameJob<'a> {
+/// A reference frame and its distorted twin. A clone shares the frames: whoever has one keeps
+/// them alive, and as long as it does their buffers are not used for other frames.
+#[derive(Clone, Debug)]
+pub struct FramePair {
+    /// The original.
+    pub reference: Arc<Frame>,
+    /// What is scored against it.
+    pub distorted: Arc<Frame>,
+}
+
+/// One frame to score. The job owns its frames, and nobody changes them any more.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FrameJob {
     /// Number of the frame in the scored clip, from 0.
     pub index: u64,
     /// The frame itself.
-    pub pair: FramePair<'a>,
-    /// Earlier frames, the nearest first: as many as [`Extractor::history`] asks for, fewer
-    /// only at the start of the clip.
-    pub earlier: &'a [FramePair<'a>],
+    pub pair: FramePair,
+    /// Earlier frames, the nearest first: at least as many as [`Extractor::history`] asks for,
+    /// fewer only at the start of the clip. There are more when others look further back.
+    pub earlier: Vec<FramePair>,
+}
+
+impl FrameJob {
+    /// Frame `index` with the frames before it, the nearest first.
+    pub fn new(index: u64, pair: FramePair, earlier: Vec<FramePair>) -> Self {
+        FrameJob {
+            index,
+            pair,
+            earlier,
+        }
+    }
 }
 
 /// One number that an extractor returns: an `f64` score, or an exact unsigned count where a
@@ -146,7 +204,8 @@ pub struct Ticket(pub u64);
 
 /// A plan made ready on one device.
 ///
-/// A job's frames must stay valid and unchanged until its ticket is collected.
+/// Work that goes on after [`submit`](Extractor::submit) keeps clones of the frames it reads, and
+/// drops them when the ticket is collected or the extractor goes.
 pub trait Extractor: Send + Sync {
     /// How many earlier frames a job must carry.
     fn history(&self) -> usize;
@@ -154,11 +213,18 @@ pub trait Extractor: Send + Sync {
     /// Values of one frame: the columns of each feature, features in the plan's order.
     fn columns(&self) -> usize;
 
+    /// Whether the extractor can read `frame` where it is. Asked for every frame before it is
+    /// accepted into the run, so that [`submit`](Extractor::submit) never sees another one.
+    ///
+    /// # Errors
+    /// The reason why not, with the kind of memory and the device that the frame belongs to.
+    fn admits(&self, frame: &Frame) -> Result<(), ApiError>;
+
     /// Starts the work on one frame. Jobs may come in any order and from any thread.
     ///
     /// # Errors
     /// What the device refuses or what failed on it.
-    fn submit(&self, job: &FrameJob<'_>) -> Result<Ticket, ApiError>;
+    fn submit(&self, job: &FrameJob) -> Result<Ticket, ApiError>;
 
     /// Waits for a job and writes its values.
     ///
@@ -173,16 +239,12 @@ pub trait Device: Send + Sync {
     /// What the device is.
     fn info(&self) -> &DeviceInfo;
 
-    /// Whether the device computes `feature` for frames of `format` in memory of kind `memory`.
+    /// Whether the device computes `feature` for frames of `format`. Where a frame may be is said
+    /// by [`DeviceInfo::memory_kinds`] and, frame by frame, by [`Extractor::admits`].
     ///
     /// # Errors
     /// The reason why not.
-    fn supports(
-        &self,
-        feature: &FeatureRequest,
-        format: &FrameFormat,
-        memory: MemoryKind,
-    ) -> Result<(), ApiError>;
+    fn supports(&self, feature: &FeatureRequest, format: &FrameFormat) -> Result<(), ApiError>;
 
     /// Makes an extractor for all features of `plan`.
     ///
@@ -190,7 +252,8 @@ pub trait Device: Send + Sync {
     /// A feature that [`supports`](Device::supports) refuses, or lack of memory.
     fn prepare(&self, plan: &PlanRequest<'_>) -> Result<Box<dyn Extractor>, ApiError>;
 
-    /// The device's way to take in frames that it does not own, if it has one.
+    /// The device's way to take in frames that it does not own, if it has one. Draft, as all of
+    /// [`Import`].
     fn import(&self) -> Option<&dyn Import>;
 }
 

@@ -72,9 +72,9 @@ pub struct Size {
 }
 
 impl Size {
-    /// Samples in the plane.
+    /// Samples in the plane; `usize::MAX` if there are more.
     pub const fn area(self) -> usize {
-        self.width * self.height
+        self.width.saturating_mul(self.height)
     }
 }
 
@@ -192,15 +192,16 @@ impl FrameFormat {
         let mut sum = 0;
         let mut plane = 0;
         while plane < self.plane_count() {
-            sum += self.plane_size(plane).area();
+            sum = usize::saturating_add(sum, self.plane_size(plane).area());
             plane += 1;
         }
         sum
     }
 
-    /// Bytes of one frame in a raw file, planes one after another without padding.
+    /// Bytes of one frame in a raw file, planes one after another without padding;
+    /// `usize::MAX`, which no buffer has, where the machine's addresses do not reach as far.
     pub const fn frame_bytes(&self) -> usize {
-        self.frame_samples() * self.sample_bytes()
+        self.frame_samples().saturating_mul(self.sample_bytes())
     }
 }
 

@@ -1,5 +1,5 @@
-//! Frames in host memory: owned ([`HostFrame`]), borrowed ([`HostView`]), and the views of
-//! single planes that metrics read ([`PlaneView`]).
+//! Frames: wherever they are ([`Frame`]), in host memory ([`HostFrame`]), borrowed from there
+//! ([`HostView`]), and the views of single planes that metrics read ([`PlaneView`]).
 //!
 //! An owned frame is stored as a raw file stores it (planes one after another, no padding), so
 //! a reader fills it with one read. Buffers go back to their [`FramePool`] when the last user
@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::format::{FrameFormat, PLANE_NAMES, Size};
-use crate::import::DeviceFrame;
+use crate::import::{DeviceFrame, MemoryKind};
 
 /// Samples of one plane.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ pub enum PlaneError {
     Short {
         /// Samples in the buffer.
         have: usize,
-        /// Samples from the first of the plane to its last.
+        /// Samples from the first of the plane to its last; `usize::MAX` if there are more.
         need: usize,
     },
 }
@@ -72,7 +72,10 @@ impl<'a> PlaneView<'a> {
         }
         let need = match size.height {
             0 => 0,
-            h => (h - 1) * stride + size.width,
+            h => (h - 1)
+                .checked_mul(stride)
+                .and_then(|before| before.checked_add(size.width))
+                .unwrap_or(usize::MAX),
         };
         if samples.len() < need {
             return Err(PlaneError::Short {
@@ -149,31 +152,51 @@ impl<'a> HostView<'a> {
     }
 }
 
-/// Where a frame's samples are.
-#[derive(Clone, Copy, Debug)]
+/// A frame, wherever its samples are.
+#[derive(Debug)]
 #[non_exhaustive]
-pub enum FrameView<'a> {
+pub enum Frame {
     /// In host memory.
-    Host(HostView<'a>),
-    /// In memory of a device.
-    Device(&'a dyn DeviceFrame),
+    Host(HostFrame),
+    /// In memory of a device. Draft, as all of [`Import`](crate::Import).
+    Device(Box<dyn DeviceFrame>),
 }
 
-impl<'a> FrameView<'a> {
+impl Frame {
     /// Shape of the frame.
     pub fn format(&self) -> &FrameFormat {
         match self {
-            FrameView::Host(view) => view.format(),
-            FrameView::Device(frame) => frame.format(),
+            Frame::Host(frame) => frame.format(),
+            Frame::Device(frame) => frame.format(),
         }
     }
 
-    /// The host view, if the samples are in host memory.
-    pub fn host(&self) -> Option<&HostView<'a>> {
+    /// Where the samples are.
+    pub fn memory(&self) -> MemoryKind {
         match self {
-            FrameView::Host(view) => Some(view),
-            FrameView::Device(_) => None,
+            Frame::Host(_) => MemoryKind::Host,
+            Frame::Device(frame) => frame.memory(),
         }
+    }
+
+    /// A view of the samples, if they are in host memory.
+    pub fn host(&self) -> Option<HostView<'_>> {
+        match self {
+            Frame::Host(frame) => Some(frame.view()),
+            Frame::Device(_) => None,
+        }
+    }
+}
+
+impl From<HostFrame> for Frame {
+    fn from(frame: HostFrame) -> Self {
+        Frame::Host(frame)
+    }
+}
+
+impl From<Box<dyn DeviceFrame>> for Frame {
+    fn from(frame: Box<dyn DeviceFrame>) -> Self {
+        Frame::Device(frame)
     }
 }
 
@@ -184,13 +207,35 @@ enum Storage {
 }
 
 impl Storage {
-    fn new(format: &FrameFormat) -> Self {
-        if format.depth() > 8 {
-            Storage::U16(vec![0; format.frame_samples()])
-        } else {
-            Storage::U8(vec![0; format.frame_samples()])
-        }
+    fn new(format: &FrameFormat) -> Result<Self, FrameMemoryError> {
+        let samples = format.frame_samples();
+        let made = match format.depth() {
+            8 => zeros(samples).map(Storage::U8),
+            _ => zeros(samples).map(Storage::U16),
+        };
+        made.ok_or(FrameMemoryError {
+            format: *format,
+            bytes: samples as u64 * format.sample_bytes() as u64,
+        })
     }
+}
+
+fn zeros<T: Copy + Default>(count: usize) -> Option<Vec<T>> {
+    let mut samples = Vec::new();
+    samples.try_reserve_exact(count).ok()?;
+    samples.resize(count, T::default());
+    Some(samples)
+}
+
+/// The system does not give the memory that a frame needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no memory for a frame of {format}, which needs {bytes} bytes")]
+#[non_exhaustive]
+pub struct FrameMemoryError {
+    /// Shape of the frame.
+    pub format: FrameFormat,
+    /// Bytes of its samples.
+    pub bytes: u64,
 }
 
 /// A frame that owns its samples.
@@ -202,13 +247,26 @@ pub struct HostFrame {
 }
 
 impl HostFrame {
-    /// A frame of zeros that belongs to no pool.
+    /// A frame of zeros that belongs to no pool, for sizes that the caller knows to fit: as with
+    /// `Vec`, running out of memory ends the program. Otherwise see
+    /// [`try_new`](HostFrame::try_new).
     pub fn new(format: FrameFormat) -> Self {
-        HostFrame {
+        HostFrame::try_new(format).unwrap_or_else(|_| {
+            let layout = std::alloc::Layout::array::<u8>(format.frame_bytes());
+            std::alloc::handle_alloc_error(layout.unwrap_or(std::alloc::Layout::new::<u8>()))
+        })
+    }
+
+    /// A frame of zeros that belongs to no pool.
+    ///
+    /// # Errors
+    /// No memory, with the bytes that were wanted.
+    pub fn try_new(format: FrameFormat) -> Result<Self, FrameMemoryError> {
+        Ok(HostFrame {
             format,
-            storage: Some(Storage::new(&format)),
+            storage: Some(Storage::new(&format)?),
             pool: Weak::new(),
-        }
+        })
     }
 
     /// Shape of the frame.
@@ -269,6 +327,9 @@ impl HostFrame {
             return Ok(());
         };
         let peak = self.format.peak();
+        if peak >= u32::from(u16::MAX) {
+            return Ok(());
+        }
         let highest = samples.iter().fold(0, |high, &s| high.max(s));
         if u32::from(highest) <= peak {
             return Ok(());
@@ -371,13 +432,20 @@ impl FramePool {
     }
 
     /// A frame with unspecified samples: a recycled buffer, or a new one if none is free.
-    pub fn acquire(&self) -> HostFrame {
-        let storage = self.state.lock().pop();
-        HostFrame {
+    ///
+    /// # Errors
+    /// No memory for a new one, with the bytes that were wanted.
+    pub fn acquire(&self) -> Result<HostFrame, FrameMemoryError> {
+        let recycled = self.state.lock().pop();
+        let storage = match recycled {
+            Some(storage) => storage,
+            None => Storage::new(&self.format)?,
+        };
+        Ok(HostFrame {
             format: self.format,
-            storage: Some(storage.unwrap_or_else(|| Storage::new(&self.format))),
+            storage: Some(storage),
             pool: Arc::downgrade(&self.state),
-        }
+        })
     }
 
     /// Buffers that wait for their next use.
@@ -410,11 +478,11 @@ mod tests {
     #[test]
     fn pool_recycles() {
         let pool = FramePool::new(FrameFormat::new(8, 8, Chroma::Yuv400, 16).unwrap());
-        let a = pool.acquire();
+        let a = pool.acquire().unwrap();
         assert_eq!(pool.free(), 0);
         drop(a);
         assert_eq!(pool.free(), 1);
-        let _b = pool.acquire();
+        let _b = pool.acquire().unwrap();
         assert_eq!(pool.free(), 0);
     }
 
@@ -443,5 +511,64 @@ mod tests {
             height: 3,
         };
         assert!(PlaneView::new(Samples::U8(&data), size, 4).is_ok());
+    }
+
+    #[test]
+    fn a_plane_beyond_all_memory_is_short() {
+        let data = [0u8; 10];
+        let size = |width, height| Size { width, height };
+        for (size, stride) in [
+            (size(4, usize::MAX), 4),
+            (size(4, 3), usize::MAX),
+            // Rows fit, the width of the last does not.
+            (size(usize::MAX, 2), usize::MAX),
+            // Wrapped, the product would be 0.
+            (
+                size(1, (1 << (usize::BITS / 2)) + 1),
+                1 << (usize::BITS / 2),
+            ),
+        ] {
+            assert_eq!(
+                PlaneView::new(Samples::U8(&data), size, stride).unwrap_err(),
+                PlaneError::Short {
+                    have: 10,
+                    need: usize::MAX
+                },
+                "{size:?}, {stride}"
+            );
+        }
+    }
+
+    #[test]
+    fn missing_memory_is_an_error() {
+        assert!(zeros::<u16>(usize::MAX / 2).is_none());
+        let format = FrameFormat::new(32768, 32768, Chroma::Yuv444, 16).unwrap();
+        let error = FrameMemoryError {
+            format,
+            bytes: 6_442_450_944,
+        };
+        assert_eq!(
+            error.to_string(),
+            "there is no memory for a frame of 32768x32768 4:4:4 16-bit, which needs 6442450944 \
+             bytes"
+        );
+    }
+
+    #[test]
+    fn a_frame_lives_as_long_as_its_last_owner() {
+        let pool = FramePool::new(FrameFormat::new(8, 8, Chroma::Yuv400, 8).unwrap());
+        let mut frame = pool.acquire().unwrap();
+        frame.bytes_mut()[9] = 77;
+        let frame = Arc::new(Frame::from(frame));
+        let kept = frame.clone();
+        drop(frame);
+        assert_eq!(pool.free(), 0);
+        assert_eq!(kept.memory(), MemoryKind::Host);
+        let Samples::U8(samples) = kept.host().unwrap().luma().samples() else {
+            panic!("8-bit frame")
+        };
+        assert_eq!(samples[9], 77);
+        drop(kept);
+        assert_eq!(pool.free(), 1);
     }
 }

@@ -1,6 +1,13 @@
 //! Frames that a device already holds: how they are described, taken in, waited for and given
 //! back.
 //!
+//! **Draft.** Everything here is outside the promise of this crate's version until the plugin
+//! wire uses it: it may change in any release. In particular a descriptor carries raw handles
+//! in public fields, and nothing yet makes the caller answer for them: with the wire a
+//! descriptor is made by an `unsafe` constructor whose caller vouches that handles and file
+//! descriptors are alive until the frame is released. Until then no device of this workspace
+//! imports anything.
+//!
 //! The rules are: a device frame is never copied through host memory; the producer's write
 //! comes before our read (acquire fence); our last read comes before the producer's next
 //! write (release fence); a refusal names every field at fault.
@@ -13,13 +20,12 @@ use crate::format::FrameFormat;
 
 macro_rules! kinds {
     ($(#[$doc:meta])* $kind:ident, $(#[$set_doc:meta])* $set:ident {
-        $($(#[$variant_doc:meta])* $variant:ident = $value:literal, $text:literal;)*
+        $($(#[$variant_doc:meta])* $variant:ident = $text:literal;)*
     }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
-        #[repr(u32)]
-        pub enum $kind { $($(#[$variant_doc])* $variant = $value,)* }
+        pub enum $kind { $($(#[$variant_doc])* $variant,)* }
 
         impl $kind {
             const ALL: &'static [$kind] = &[$($kind::$variant),*];
@@ -41,7 +47,7 @@ macro_rules! kinds {
                 let mut bits = 0;
                 let mut at = 0;
                 while at < kinds.len() {
-                    bits |= 1 << kinds[at] as u32;
+                    bits |= 1 << kinds[at] as u64;
                     at += 1;
                 }
                 $set(bits)
@@ -49,7 +55,7 @@ macro_rules! kinds {
 
             /// Whether `kind` is in the set.
             pub const fn contains(self, kind: $kind) -> bool {
-                self.0 >> kind as u32 & 1 == 1
+                self.0 >> kind as u64 & 1 == 1
             }
         }
 
@@ -70,46 +76,49 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Where the samples of a frame are. New kinds append.
+    /// Where the samples of a frame are. How the wire numbers the kinds is the wire's business.
     MemoryKind,
     /// A set of memory kinds.
     MemoryKinds {
         /// Host memory.
-        Host = 1, "host memory";
+        Host = "host memory";
         /// A pointer of the device's own runtime.
-        DevicePointer = 2, "device pointer";
+        DevicePointer = "device pointer";
         /// An array object of the device's own runtime.
-        DeviceArray = 3, "device array";
+        DeviceArray = "device array";
         /// A Linux dma-buf.
-        DmaBuf = 4, "dma-buf";
+        DmaBuf = "dma-buf";
         /// A texture of the current GL context.
-        GlTexture = 8, "GL texture";
+        GlTexture = "GL texture";
         /// Exported Vulkan memory.
-        Vulkan = 9, "Vulkan memory";
+        Vulkan = "Vulkan memory";
     }
 }
 
 kinds! {
-    /// What can be waited for, or signalled. New kinds append.
+    /// What can be waited for, or signalled. No fence at all is `None` of an `Option`, not a
+    /// kind. How the wire numbers the kinds is the wire's business; there the events of each
+    /// runtime, one kind here, are told apart.
     FenceKind,
     /// A set of fence kinds.
     FenceKinds {
         /// A flag in this library, set once.
-        Host = 1, "host fence";
+        Host = "host fence";
         /// An event of the device's own runtime.
-        Event = 2, "device event";
+        Event = "device event";
         /// A Linux sync_file.
-        SyncFile = 5, "sync_file";
+        SyncFile = "sync_file";
         /// A sync object of the current GL context.
-        GlSync = 8, "GL sync";
+        GlSync = "GL sync";
         /// A Vulkan semaphore.
-        VulkanSemaphore = 9, "Vulkan semaphore";
+        VulkanSemaphore = "Vulkan semaphore";
         /// A DRM synchronisation object.
-        DrmSyncobj = 10, "DRM syncobj";
+        DrmSyncobj = "DRM syncobj";
     }
 }
 
-/// One plane of a frame that its producer describes.
+/// One plane of a frame that its producer describes. Draft: the handles are taken at their word,
+/// so with the plugin wire an `unsafe` constructor replaces the public fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImportPlane {
     /// Pointer, array or texture, by memory kind.
@@ -128,7 +137,7 @@ pub struct ImportPlane {
     pub size: u64,
 }
 
-/// A frame that its producer describes.
+/// A frame that its producer describes. Draft, as [`ImportPlane`].
 pub struct ImportDescriptor<'a> {
     /// Kind of memory of all planes.
     pub memory: MemoryKind,
@@ -136,7 +145,8 @@ pub struct ImportDescriptor<'a> {
     pub format: FrameFormat,
     /// Planes, as many as the layout has.
     pub planes: &'a [ImportPlane],
-    /// What to wait for before the first read; borrowed for the call.
+    /// What to wait for before the first read, borrowed for the call; `None` if the samples are
+    /// there already.
     pub acquire: Option<&'a dyn Fence>,
     /// Whether a copy within the device is allowed where reading in place is not possible.
     pub allow_copy: bool,
@@ -151,7 +161,7 @@ pub enum FenceState {
     Signalled,
 }
 
-/// A point in some queue's work that can be waited for.
+/// A point in some queue's work that can be waited for. Draft.
 pub trait Fence: Send + Sync {
     /// What it is.
     fn kind(&self) -> FenceKind;
@@ -170,7 +180,7 @@ pub trait Fence: Send + Sync {
     fn wait(&self, timeout: Duration) -> Result<(), ApiError>;
 }
 
-/// A frame in memory of a device.
+/// A frame in memory of a device. Draft.
 pub trait DeviceFrame: Send + Sync + fmt::Debug {
     /// Shape of the frame.
     fn format(&self) -> &FrameFormat;
@@ -185,7 +195,7 @@ pub trait DeviceFrame: Send + Sync + fmt::Debug {
     fn as_any(&self) -> &dyn std::any::Any;
 }
 
-/// The door through which a device takes in frames of others.
+/// The door through which a device takes in frames of others. Draft.
 pub trait Import: Send + Sync {
     /// Makes a frame of the producer's memory. Nothing is copied through the host.
     ///

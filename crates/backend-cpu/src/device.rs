@@ -1,8 +1,8 @@
 //! The one device: which features it takes.
 
 use vmafx_api::{
-    ApiError, Device, DeviceInfo, Extractor, FeatureRequest, FenceKinds, FrameFormat, Import,
-    MemoryKind, MemoryKinds, PlanRequest, Status,
+    ApiError, Device, DeviceInfo, Extractor, FeatureRequest, FrameFormat, Import, MemoryKind,
+    MemoryKinds, PlanRequest, Status,
 };
 use vmafx_metrics::{Metric, Options};
 
@@ -12,16 +12,10 @@ use crate::plan::{Plan, Task};
 
 /// What the device says of itself at `level`.
 pub(crate) fn describe(level: Level) -> DeviceInfo {
-    DeviceInfo {
-        backend: ID.to_owned(),
-        index: 0,
-        name: format!("{} processor", std::env::consts::ARCH),
-        isa: level.name().to_owned(),
-        total_memory: 0,
-        memory_kinds: MemoryKinds::of(&[MemoryKind::Host]),
-        acquire_kinds: FenceKinds::default(),
-        release_kinds: FenceKinds::default(),
-    }
+    let name = format!("{} processor", std::env::consts::ARCH);
+    let mut info = DeviceInfo::new(ID, 0, name, level.name());
+    info.memory_kinds = MemoryKinds::of(&[MemoryKind::Host]);
+    info
 }
 
 /// The processor at one level.
@@ -45,18 +39,13 @@ impl Device for CpuDevice {
         &self.info
     }
 
-    fn supports(
-        &self,
-        feature: &FeatureRequest,
-        format: &FrameFormat,
-        memory: MemoryKind,
-    ) -> Result<(), ApiError> {
-        admit(feature, format, memory).map(drop)
+    fn supports(&self, feature: &FeatureRequest, format: &FrameFormat) -> Result<(), ApiError> {
+        admit(feature, format).map(drop)
     }
 
     fn prepare(&self, plan: &PlanRequest<'_>) -> Result<Box<dyn Extractor>, ApiError> {
         let tasks = plan.features.iter().map(|feature| {
-            let (metric, options) = admit(feature, &plan.format, plan.memory)?;
+            let (metric, options) = admit(feature, &plan.format)?;
             Task::new(metric, &options, &plan.format)
         });
         let tasks = tasks.collect::<Result<_, _>>()?;
@@ -72,13 +61,8 @@ impl Device for CpuDevice {
 fn admit(
     feature: &FeatureRequest,
     format: &FrameFormat,
-    memory: MemoryKind,
 ) -> Result<(&'static dyn Metric, Options), ApiError> {
     let name = &feature.feature;
-    if memory != MemoryKind::Host {
-        let message = format!("the CPU reads host memory, these frames are in a {memory}");
-        return Err(ApiError::new(Status::NotSupported, name, message));
-    }
     let metric = vmafx_metrics::find(name).filter(|metric| Task::exists(*metric));
     let metric = metric.ok_or_else(|| {
         let message = "the CPU backend has no such feature";

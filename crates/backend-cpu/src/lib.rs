@@ -47,12 +47,7 @@ impl CpuBackend {
         let limit = limit.filter(|text| !text.is_empty());
         let limit = limit.map(|text| text.to_string_lossy().parse()).transpose();
         CpuBackend {
-            info: BackendInfo {
-                id: ID.to_owned(),
-                name: "CPU".to_owned(),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                library: String::new(),
-            },
+            info: BackendInfo::new(ID, "CPU", env!("CARGO_PKG_VERSION")),
             level: limit.map(|limit| Level::strongest(mask, limit)),
         }
     }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vmafx_api::{
-    ApiError, Extractor, FrameFormat, FrameJob, FramePair, HostView, Status, Ticket, Value,
+    ApiError, Extractor, Frame, FrameFormat, FrameJob, FramePair, HostView, Status, Ticket, Value,
 };
 use vmafx_metrics::{Metric, Options, adm, motion, psnr, vif};
 
@@ -18,6 +18,8 @@ use crate::level::{Kernels, Level};
 pub(crate) struct Task {
     kind: Kind,
     columns: usize,
+    /// How many earlier frames it reads.
+    history: usize,
 }
 
 #[derive(Debug)]
@@ -57,19 +59,16 @@ impl Task {
             _ => return Err(refused("the CPU backend has no such feature".to_owned())),
         };
         let columns = metric.columns(format, options).len();
-        Ok(Task { kind, columns })
-    }
-
-    /// How many earlier frames it reads.
-    fn history(&self) -> usize {
-        match &self.kind {
-            Kind::Motion(settings) if !settings.force_zero => settings.distance(),
-            _ => 0,
-        }
+        let history = metric.history(options);
+        Ok(Task {
+            kind,
+            columns,
+            history,
+        })
     }
 
     /// Computes one frame. `earlier` is the reference as many frames back as
-    /// [`history`](Task::history) says, `None` at the start of the clip.
+    /// `history` says, `None` at the start of the clip.
     fn run(
         &self,
         kernels: &Kernels,
@@ -93,13 +92,13 @@ impl Task {
                 adm::finish(&sums, settings, format, values);
             }
             Kind::Motion(settings) => match earlier {
-                Some(earlier) if !settings.force_zero => {
+                Some(earlier) => {
                     let new = || motion::Scratch::new(format);
                     let scratch = scratch.motion.get_or_insert_with(new);
                     let sums = (kernels.motion)(earlier.luma(), x, depth, scratch);
                     motion::finish(&sums, settings, format, values);
                 }
-                _ => motion::finish_first(values),
+                None => motion::finish_first(values),
             },
             Kind::Psnr(settings) => {
                 let mut sums = psnr::Sums::default();
@@ -152,7 +151,7 @@ impl Plan {
     pub(crate) fn new(format: FrameFormat, tasks: Vec<Task>, level: Level) -> Self {
         Plan {
             format,
-            history: tasks.iter().map(Task::history).max().unwrap_or(0),
+            history: tasks.iter().map(|task| task.history).max().unwrap_or(0),
             columns: tasks.iter().map(|task| task.columns).sum(),
             tasks,
             level,
@@ -164,26 +163,32 @@ impl Plan {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The host views of a pair, if they are of this plan.
-    fn views<'a>(
+    /// The host view of a frame, if it is one of this plan.
+    fn view<'a>(
         &self,
-        name: &str,
-        pair: &'a FramePair<'_>,
-    ) -> Result<[&'a HostView<'a>; 2], ApiError> {
-        let view = |side: &str, frame: &'a vmafx_api::FrameView<'_>| {
-            let subject = || format!("{name}.{side}");
-            if *frame.format() != self.format {
-                let message = format!("the frame is {}, the plan {}", frame.format(), self.format);
-                return Err(ApiError::new(Status::Invalid, subject(), message));
-            }
-            frame.host().ok_or_else(|| {
-                let message = "the CPU reads host memory, the frame is in a device's";
-                ApiError::new(Status::NotSupported, subject(), message)
-            })
-        };
+        subject: impl FnOnce() -> String,
+        frame: &'a Frame,
+    ) -> Result<HostView<'a>, ApiError> {
+        if *frame.format() != self.format {
+            let message = format!("the frame is {}, the plan {}", frame.format(), self.format);
+            return Err(ApiError::new(Status::Invalid, subject(), message));
+        }
+        frame.host().ok_or_else(|| {
+            let owner = match frame {
+                Frame::Device(frame) => format!(" of {}:{}", frame.device().0, frame.device().1),
+                _ => String::new(),
+            };
+            let memory = frame.memory();
+            let message = format!("the CPU reads host memory, not {memory}{owner}");
+            ApiError::new(Status::NotSupported, subject(), message)
+        })
+    }
+
+    /// The host views of a pair.
+    fn views<'a>(&self, name: &str, pair: &'a FramePair) -> Result<[HostView<'a>; 2], ApiError> {
         Ok([
-            view("reference", &pair.reference)?,
-            view("distorted", &pair.distorted)?,
+            self.view(|| format!("{name}.reference"), &pair.reference)?,
+            self.view(|| format!("{name}.distorted"), &pair.distorted)?,
         ])
     }
 }
@@ -197,7 +202,11 @@ impl Extractor for Plan {
         self.columns
     }
 
-    fn submit(&self, job: &FrameJob<'_>) -> Result<Ticket, ApiError> {
+    fn admits(&self, frame: &Frame) -> Result<(), ApiError> {
+        self.view(|| "frame".to_owned(), frame).map(drop)
+    }
+
+    fn submit(&self, job: &FrameJob) -> Result<Ticket, ApiError> {
         let wanted = (self.history as u64).min(job.index) as usize;
         if job.earlier.len() < wanted {
             let message = format!(
@@ -207,7 +216,8 @@ impl Extractor for Plan {
             );
             return Err(ApiError::new(Status::Invalid, "job.earlier", message));
         }
-        let pair = self.views("job.pair", &job.pair)?;
+        let views = self.views("job.pair", &job.pair)?;
+        let pair = views.each_ref();
         let earlier = job.earlier.iter().take(self.history);
         let earlier = earlier.map(|pair| self.views("job.earlier", pair));
         let earlier = earlier.collect::<Result<Vec<_>, _>>()?;
@@ -231,10 +241,10 @@ impl Extractor for Plan {
         for task in &self.tasks {
             let (values, behind) = rest.split_at_mut(task.columns);
             rest = behind;
-            let back = task.history().checked_sub(1);
+            let back = task.history.checked_sub(1);
             let earlier = back
                 .and_then(|back| earlier.get(back))
-                .map(|[view, _]| *view);
+                .map(|[view, _]| view);
             task.run(self.level.kernels(), pair, earlier, &mut scratch, values);
         }
         let mut state = self.state();

@@ -2,8 +2,8 @@
 //! neighbours of a frame change nothing.
 
 use vmafx_api::{
-    ApiError, Chroma, Device, Extractor, FeatureRequest, FrameFormat, FrameJob, FramePair,
-    FrameView, GpuBackend, HostFrame, MemoryKind, PlanRequest, Status, Ticket, Value,
+    ApiError, Chroma, Device, DeviceFrame, Extractor, FeatureRequest, Frame, FrameFormat, FrameJob,
+    FramePair, GpuBackend, HostFrame, MemoryKind, PlanRequest, Status, Ticket, Value,
 };
 use vmafx_metrics::{Options, find};
 
@@ -25,16 +25,11 @@ fn prepare(
     format: FrameFormat,
     features: &[FeatureRequest],
 ) -> Result<Box<dyn Extractor>, ApiError> {
-    let memory = MemoryKind::Host;
-    device().prepare(&PlanRequest {
-        format,
-        memory,
-        features,
-    })
+    device().prepare(&PlanRequest::new(format, features))
 }
 
 /// Reproducible noise over the full range.
-fn noise(format: FrameFormat, seed: u64) -> HostFrame {
+fn noise(format: FrameFormat, seed: u64) -> Arc<Frame> {
     let mut frame = HostFrame::new(format);
     let mut state = seed;
     let mut next = || {
@@ -53,25 +48,21 @@ fn noise(format: FrameFormat, seed: u64) -> HostFrame {
             .iter_mut()
             .for_each(|sample| *sample = next() as u16),
     }
-    frame
+    Arc::new(frame.into())
 }
 
-fn pair<'a>(reference: &'a HostFrame, distorted: &'a HostFrame) -> FramePair<'a> {
+fn pair(reference: &Arc<Frame>, distorted: &Arc<Frame>) -> FramePair {
     FramePair {
-        reference: FrameView::Host(reference.view()),
-        distorted: FrameView::Host(distorted.view()),
+        reference: reference.clone(),
+        distorted: distorted.clone(),
     }
 }
 
 /// All values of frame `index` of a clip of noise.
-fn score(plan: &dyn Extractor, frames: &[HostFrame], index: usize) -> Vec<Value> {
+fn score(plan: &dyn Extractor, frames: &[Arc<Frame>], index: usize) -> Vec<Value> {
     let pair = |index: usize| pair(&frames[index], &frames[frames.len() - 1 - index]);
-    let earlier: Vec<_> = (0..index).rev().map(pair).take(plan.history()).collect();
-    let job = FrameJob {
-        index: index as u64,
-        pair: pair(index),
-        earlier: &earlier,
-    };
+    let earlier = (0..index).rev().map(pair).take(plan.history()).collect();
+    let job = FrameJob::new(index as u64, pair(index), earlier);
     let ticket = plan.submit(&job).unwrap();
     let mut values = vec![Value::default(); plan.columns()];
     plan.collect(ticket, &mut values).unwrap();
@@ -98,7 +89,7 @@ fn every_metric_is_taken() {
     let format = FrameFormat::new(64, 64, Chroma::Yuv420, 8).unwrap();
     for metric in vmafx_metrics::all() {
         let feature = Options::defaults(metric.definition()).request();
-        let answer = device().supports(&feature, &format, MemoryKind::Host);
+        let answer = device().supports(&feature, &format);
         assert_eq!(answer, Ok(()), "{}", feature.feature);
     }
 }
@@ -106,20 +97,14 @@ fn every_metric_is_taken() {
 #[test]
 fn refusals_name_the_reason() {
     let format = FrameFormat::new(64, 64, Chroma::Yuv420, 8).unwrap();
-    let refuse = |feature: &FeatureRequest, format: &FrameFormat, memory| {
-        let error = device().supports(feature, format, memory).unwrap_err();
+    let refuse = |feature: &FeatureRequest, format: &FrameFormat| {
+        let error = device().supports(feature, format).unwrap_err();
         assert_eq!(error.subject, feature.feature);
         (error.status, error.message)
     };
     let vif = feature("vif", &[]);
-    let (status, text) = refuse(&vif, &format, MemoryKind::DmaBuf);
-    assert_eq!(status, Status::NotSupported);
-    assert_eq!(
-        text,
-        "the CPU reads host memory, these frames are in a dma-buf"
-    );
     let tiny = FrameFormat::new(4, 64, Chroma::Yuv420, 8).unwrap();
-    let (status, text) = refuse(&vif, &tiny, MemoryKind::Host);
+    let (status, text) = refuse(&vif, &tiny);
     assert!(
         status == Status::NotSupported && text.contains("4x64"),
         "{text}"
@@ -128,14 +113,14 @@ fn refusals_name_the_reason() {
         feature: "dream".to_owned(),
         options: Vec::new(),
     };
-    let (status, text) = refuse(&unknown, &format, MemoryKind::Host);
+    let (status, text) = refuse(&unknown, &format);
     assert_eq!(
         (status, &*text),
         (Status::NotSupported, "the CPU backend has no such feature")
     );
     let mut wrong = feature("vif", &[]);
     wrong.options[0].name = "deb".to_owned();
-    let (status, text) = refuse(&wrong, &format, MemoryKind::Host);
+    let (status, text) = refuse(&wrong, &format);
     assert!(
         status == Status::Invalid && text.contains("`deb`"),
         "{text}"
@@ -213,13 +198,8 @@ fn misuse_is_answered() {
     let frames: Vec<_> = (0..2).map(|seed| noise(format, seed)).collect();
     let plan = prepare(format, &[feature("motion", &[]), feature("psnr", &[])]).unwrap();
     let pair_of = |x, y| pair(&frames[x], &frames[y]);
-    let submit = |index, pair, earlier: &[FramePair<'_>]| {
-        plan.submit(&FrameJob {
-            index,
-            pair,
-            earlier,
-        })
-    };
+    let submit =
+        |index, pair, earlier: &[_]| plan.submit(&FrameJob::new(index, pair, earlier.to_vec()));
     let error = submit(1, pair_of(0, 1), &[]).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -258,6 +238,47 @@ fn misuse_is_answered() {
         Status::NotFound
     );
     plan.collect(again, &mut values).unwrap();
+}
+
+/// A frame that only a device could read.
+#[derive(Debug)]
+struct Elsewhere(FrameFormat);
+
+impl DeviceFrame for Elsewhere {
+    fn format(&self) -> &FrameFormat {
+        &self.0
+    }
+
+    fn memory(&self) -> MemoryKind {
+        MemoryKind::DmaBuf
+    }
+
+    fn device(&self) -> (&str, u32) {
+        ("other", 3)
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}
+
+#[test]
+fn only_host_frames_are_admitted() {
+    let format = FrameFormat::new(32, 32, Chroma::Yuv420, 8).unwrap();
+    let plan = prepare(format, &[feature("psnr", &[])]).unwrap();
+    let host = noise(format, 0);
+    assert_eq!(plan.admits(&host), Ok(()));
+    let frame = Frame::Device(Box::new(Elsewhere(format)));
+    assert_eq!(
+        plan.admits(&frame).unwrap_err().to_string(),
+        "frame: the CPU reads host memory, not dma-buf of other:3 (not supported)"
+    );
+    let job = FrameJob::new(0, pair(&host, &Arc::new(frame)), Vec::new());
+    assert_eq!(
+        plan.submit(&job).unwrap_err().subject,
+        "job.pair.distorted",
+        "a caller that does not ask is refused, too"
+    );
 }
 
 #[test]

@@ -2,21 +2,27 @@
 //!
 //! What must stay true: a file is replaced in one step, so it holds either the report of a run
 //! that ended well or what it held before; a file that cannot be written is refused before the
-//! first frame is scored; an input is never overwritten. FIFOs, devices and standard output
-//! cannot be replaced and are written directly.
+//! first frame is scored; an input is never overwritten. FIFOs, devices and open descriptors
+//! (`-`, `/dev/stdout`, `/dev/fd/3`) cannot be replaced and are written directly; whatever file
+//! stands behind a descriptor keeps what it holds.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Class, Failure};
 
-/// A place to write to.
+/// A place to write to. Two are equal if they are the same place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
     /// Standard output.
     Standard,
+    /// Standard error.
+    Error,
+    /// Another open descriptor, by its path in the system's folder of descriptors.
+    Descriptor(PathBuf),
     /// A regular file, or none yet.
     Replaced(PathBuf),
     /// A FIFO or device, or a file whose folder takes no new files.
@@ -26,10 +32,8 @@ pub(crate) enum Destination {
 /// Why a destination cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DestinationError {
-    #[error("cannot write {}: {source}", path.display())]
-    Write { path: PathBuf, source: io::Error },
-    #[error("cannot write standard output: {0}")]
-    Standard(io::Error),
+    #[error("cannot write {place}: {source}")]
+    Write { place: String, source: io::Error },
     #[error("cannot write {}: it is a folder", .0.display())]
     Folder(PathBuf),
     #[error("cannot write {}: it is the {input} video", path.display())]
@@ -45,13 +49,30 @@ impl Destination {
         if name == "-" {
             return Ok(Destination::Standard);
         }
-        let opened = Destination::examine(PathBuf::from(name), inputs);
+        let opened = Destination::examine(Path::new(name), inputs);
         opened.map_err(|error| Failure::new(Class::Output, error))
     }
 
-    fn examine(path: PathBuf, inputs: [&OsStr; 2]) -> Result<Self, DestinationError> {
-        // A report through a symbolic link replaces the file, not the link.
-        let path = fs::canonicalize(&path).unwrap_or(path);
+    fn examine(path: &Path, inputs: [&OsStr; 2]) -> Result<Self, DestinationError> {
+        let refused = |path: &Path, source: io::Error| DestinationError::Write {
+            place: path.display().to_string(),
+            source,
+        };
+        let path = match follow(path).map_err(|source| refused(path, source))? {
+            Followed::Open(1) => return Ok(Destination::Standard),
+            Followed::Open(2) => return Ok(Destination::Error),
+            Followed::Open(0) => {
+                let source = io::Error::other("standard input is for reading");
+                return Err(refused(path, source));
+            }
+            Followed::Open(number) => {
+                let path = Path::new("/dev/fd").join(number.to_string());
+                let opened = OpenOptions::new().append(true).open(&path);
+                opened.map_err(|source| refused(&path, source))?;
+                return Ok(Destination::Descriptor(path));
+            }
+            Followed::File(path) => path,
+        };
         for (input, which) in inputs.into_iter().zip(["reference", "distorted"]) {
             if fs::canonicalize(input).is_ok_and(|input| input == path && input.is_file()) {
                 return Err(DestinationError::Input { path, input: which });
@@ -66,12 +87,30 @@ impl Destination {
         match draft {
             Ok(_) if writable(&path) => Ok(Destination::Replaced(path)),
             Err(_) if path.exists() && writable(&path) => Ok(Destination::Direct(path)),
-            Ok(_) => {
-                let source = io::ErrorKind::PermissionDenied.into();
-                Err(DestinationError::Write { path, source })
-            }
-            Err(source) => Err(DestinationError::Write { path, source }),
+            Ok(_) => Err(refused(&path, io::ErrorKind::PermissionDenied.into())),
+            Err(source) => Err(refused(&path, source)),
         }
+    }
+
+    /// Opens the destination for lines that follow one another while the run goes on. A file is
+    /// emptied.
+    ///
+    /// # Errors
+    /// A file that cannot be made.
+    pub(crate) fn stream(&self) -> Result<Box<dyn Write + Send>, Failure> {
+        let open = || -> io::Result<Box<dyn Write + Send>> {
+            Ok(match self {
+                Destination::Standard => Box::new(io::stdout()),
+                Destination::Error => Box::new(io::stderr()),
+                Destination::Descriptor(path) => {
+                    Box::new(OpenOptions::new().append(true).open(path)?)
+                }
+                Destination::Replaced(path) | Destination::Direct(path) => {
+                    Box::new(File::create(path)?)
+                }
+            })
+        };
+        open().map_err(|source| self.failed(source))
     }
 
     /// Writes what `content` writes, all of it or nothing where that is possible.
@@ -83,44 +122,96 @@ impl Destination {
         content: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let failed = |source| self.failed(source);
-        match self {
-            Destination::Standard => {
-                let mut output = BufWriter::new(io::stdout().lock());
-                content(&mut output)?;
-                output.flush().map_err(failed)
-            }
-            Destination::Direct(path) => {
-                let file = OpenOptions::new().write(true).truncate(true).open(path);
-                let mut output = BufWriter::new(file.map_err(failed)?);
-                content(&mut output)?;
-                output.flush().map_err(failed)
-            }
-            Destination::Replaced(path) => {
-                let draft = Draft::create(path).map_err(failed)?;
-                let mut output = BufWriter::new(&draft.file);
-                content(&mut output)?;
-                output.flush().map_err(failed)?;
-                drop(output);
-                draft.replace(path).map_err(failed)
-            }
-        }
+        let Destination::Replaced(path) = self else {
+            let mut output = BufWriter::new(self.stream()?);
+            let written = content(&mut output).and_then(|()| output.flush().map_err(failed));
+            // What is left in the buffer of a failed report is not written either.
+            let _ = output.into_parts();
+            return written;
+        };
+        let draft = Draft::create(path).map_err(failed)?;
+        let mut output = BufWriter::new(&draft.file);
+        content(&mut output)?;
+        output.flush().map_err(failed)?;
+        drop(output);
+        draft.replace(path).map_err(failed)
     }
 
     /// The failure to write here for `source`.
     pub(crate) fn failed(&self, source: io::Error) -> Failure {
+        let place = self.to_string();
+        Failure::new(Class::Output, DestinationError::Write { place, source })
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Destination::Standard => standard(source),
-            Destination::Replaced(path) | Destination::Direct(path) => {
-                let path = path.clone();
-                Failure::new(Class::Output, DestinationError::Write { path, source })
-            }
+            Destination::Standard => f.write_str("standard output"),
+            Destination::Error => f.write_str("standard error"),
+            Destination::Descriptor(path)
+            | Destination::Replaced(path)
+            | Destination::Direct(path) => path.display().fmt(f),
         }
     }
 }
 
+/// What a path leads to.
+#[derive(Debug, PartialEq, Eq)]
+enum Followed {
+    /// An open descriptor of this process.
+    Open(u32),
+    /// A file, or none yet, in a folder without symbolic links in its path.
+    File(PathBuf),
+}
+
+/// Follows symbolic links up to an open descriptor. The system would go on to the file behind
+/// it, which is not for us to replace.
+fn follow(path: &Path) -> io::Result<Followed> {
+    const MOST_LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            break;
+        };
+        let parent = match parent.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => parent,
+        };
+        let folder = fs::canonicalize(parent)?;
+        if let Some(number) = descriptor(&folder, name) {
+            return Ok(Followed::Open(number));
+        }
+        path = folder.join(name);
+        match fs::read_link(&path) {
+            Ok(target) => path = folder.join(target),
+            Err(_) => return Ok(Followed::File(path)),
+        }
+    }
+    // A root, `..`, or links without end.
+    fs::canonicalize(path).map(Followed::File)
+}
+
+/// The descriptor that `name` in `folder` stands for.
+fn descriptor(folder: &Path, name: &OsStr) -> Option<u32> {
+    let named = match (folder.to_str()?, name.to_str()?) {
+        ("/dev", "stdin") => "0",
+        ("/dev", "stdout") => "1",
+        ("/dev", "stderr") => "2",
+        ("/dev/fd", number) => number,
+        (folder, number) => {
+            // Linux: the folder of the process, or of one of its threads.
+            let process = folder.strip_prefix("/proc/")?.strip_suffix("/fd")?;
+            let process = process.split('/').next()?;
+            (process == std::process::id().to_string()).then_some(number)?
+        }
+    };
+    named.parse().ok()
+}
+
 /// The failure of standard output.
 pub(crate) fn standard(source: io::Error) -> Failure {
-    Failure::new(Class::Output, DestinationError::Standard(source))
+    Destination::Standard.failed(source)
 }
 
 /// Prints to standard output.
@@ -274,5 +365,37 @@ mod tests {
         );
         let null = Destination::open(OsStr::new("/dev/null"), NO_INPUTS()).unwrap();
         assert_eq!(null, Destination::Direct("/dev/null".into()));
+        // A link to a file that is not there yet stays a link, too.
+        symlink("later", folder.path().join("next")).unwrap();
+        let next = folder.path().join("next");
+        let later = fs::canonicalize(folder.path()).unwrap().join("later");
+        let destination = Destination::open(next.as_os_str(), NO_INPUTS()).unwrap();
+        assert_eq!(destination, Destination::Replaced(later));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn descriptors_are_not_files() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("out");
+        symlink("/dev/stdout", &link).unwrap();
+        let process = std::process::id();
+        for (path, wanted) in [
+            ("/dev/stdout", 1),
+            ("/dev/../dev/stderr", 2),
+            ("/dev/fd/1", 1),
+            ("/proc/self/fd/7", 7),
+            ("/proc/thread-self/fd/1", 1),
+            (&format!("/proc/{process}/fd/2"), 2),
+            (link.to_str().unwrap(), 1),
+        ] {
+            let followed = follow(Path::new(path)).unwrap();
+            assert_eq!(followed, Followed::Open(wanted), "{path}");
+        }
+        let file = follow(Path::new("/proc/self/fd/../status")).unwrap();
+        assert!(matches!(file, Followed::File(_)), "{file:?}");
+        symlink("ring", folder.path().join("ring")).unwrap();
+        assert!(follow(&folder.path().join("ring")).is_err());
     }
 }

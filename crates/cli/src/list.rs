@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use vmafx_api::{Chroma, FrameFormat, MemoryKind};
+use vmafx_api::{Chroma, FrameFormat};
 use vmafx_engine::{FeatureSpec, builtin_backends};
 use vmafx_metrics::{OptionInfo, OptionKind, format_g};
 use vmafx_models::catalog;
@@ -28,7 +28,7 @@ pub(crate) fn features(json: bool) -> Result<(), Failure> {
                 "name": definition.name,
                 "summary": definition.summary,
                 "source": definition.source,
-                "limits": definition.limits,
+                "limits": definition.limits(),
                 "devices": devices(&spec),
                 "scores": definition.outputs.iter().map(|output| output.name).collect::<Vec<_>>(),
                 "options": definition.options.iter().map(option_json).collect::<Vec<_>>(),
@@ -51,7 +51,7 @@ pub(crate) fn features(json: bool) -> Result<(), Failure> {
         };
         let _ = writeln!(text, "{}: {}", definition.name, definition.summary);
         let _ = writeln!(text, "  defined by  {}", definition.source);
-        let _ = writeln!(text, "  limits      {}", definition.limits);
+        let _ = writeln!(text, "  limits      {}", definition.limits());
         let _ = writeln!(text, "  runs on     {runs_on}");
         let _ = writeln!(text, "  scores      {}", scores.join(", "));
         for option in definition.options {
@@ -81,7 +81,7 @@ fn devices(feature: &FeatureSpec) -> Vec<String> {
     for backend in builtin_backends() {
         for info in backend.devices().unwrap_or_default() {
             let device = backend.open(info.index);
-            if device.is_ok_and(|d| d.supports(&request, &format, MemoryKind::Host).is_ok()) {
+            if device.is_ok_and(|d| d.supports(&request, &format).is_ok()) {
                 names.push(format!("{}:{}", info.backend, info.index));
             }
         }
@@ -275,6 +275,19 @@ pub(crate) fn version() -> Result<(), Failure> {
         features.join(", "),
         models.join(", "),
         backend_text(),
+    ))
+}
+
+/// Prints the licences of the program and of what is in it.
+///
+/// # Errors
+/// A closed standard output.
+pub(crate) fn licences() -> Result<(), Failure> {
+    print(&format!(
+        "vmafx {}: {}\n\n{}",
+        env!("CARGO_PKG_VERSION"),
+        env!("CARGO_PKG_LICENSE"),
+        vmafx_models::NOTICE,
     ))
 }
 

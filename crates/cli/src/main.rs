@@ -23,14 +23,15 @@ mod run;
 mod stream;
 mod syntax;
 
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
 use args::Action;
 use failure::{Class, Failure};
 
 fn main() -> ExitCode {
-    report_panics();
-    match args::parse(std::env::args_os()).and_then(act) {
+    match guarded(|| args::parse(std::env::args_os()).and_then(act)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             destination::note(&format!("{failure}\n"));
@@ -45,23 +46,70 @@ fn act(action: Action) -> Result<(), Failure> {
         Action::Features(list) => list::features(list.json),
         Action::Models(list) => list::models(list.json),
         Action::Backends(list) => list::backends(list.json),
+        Action::Licences => list::licences(),
         Action::Version { upstream: false } => list::version(),
         Action::Version { upstream: true } => {
             destination::note(&format!("vmafx {}\n", env!("CARGO_PKG_VERSION")));
             Ok(())
         }
-        Action::Completions { shell } => manual::completions(shell),
+        Action::Completions { shell, name } => manual::completions(shell, name),
         Action::Man { topic, all } => manual::man(topic.as_deref(), all.as_deref()),
         Action::Help { topic } => manual::help(topic.as_deref()),
         Action::Print(text) => destination::print(&text),
     }
 }
 
-/// Makes a panic end the program like any other failure: one line and its exit code.
-fn report_panics() {
-    std::panic::set_hook(Box::new(|panic| {
-        let failure = Failure::new(Class::Internal, format!("{panic}; please report this"));
-        destination::note(&format!("{failure}\n"));
-        std::process::exit(Class::Internal.code().into());
-    }));
+thread_local! {
+    /// What the last panic of this thread said, and where.
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Makes a panic in `action` a failure like any other: one line and its exit code, and nothing
+/// half done stays behind, for the stack is unwound. A panic of another thread says nothing
+/// here: whoever runs the thread (the engine for its workers) turns it into an error.
+fn guarded(action: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+    panic::set_hook(Box::new(|panic| PANIC.set(Some(panic.to_string()))));
+    let result = panic::catch_unwind(AssertUnwindSafe(action));
+    drop(panic::take_hook());
+    result.unwrap_or_else(|_| {
+        let text = PANIC.take().unwrap_or_default();
+        let text = format!("{text}; please report this");
+        Err(Failure::new(Class::Internal, text))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::destination::Destination;
+
+    #[test]
+    fn a_panic_is_a_failure_that_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report");
+        std::fs::write(&path, "earlier").unwrap();
+        let destination = Destination::open(path.as_os_str(), ["".as_ref(); 2]).unwrap();
+        let failure = guarded(|| {
+            // A thread that panics does not end the program.
+            let worker = std::thread::spawn(|| panic!("elsewhere")).join();
+            assert!(worker.is_err());
+            destination.write(|output| {
+                let written = output.write_all(b"half");
+                panic!("here, {written:?}")
+            })
+        });
+        let failure = failure.unwrap_err();
+        assert_eq!(failure.class, Class::Internal);
+        let text = failure.to_string();
+        assert!(
+            text.contains("main.rs:") && text.contains("here, Ok(())"),
+            "{text}"
+        );
+        assert!(
+            !text.contains("elsewhere") && !text.contains('\n'),
+            "{text}"
+        );
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "earlier");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }

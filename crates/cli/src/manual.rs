@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use crate::args;
+use crate::args::{self, Name};
 use crate::destination::print;
 use crate::failure::{CLASSES, Class, Classify, Failure};
 
@@ -74,7 +74,7 @@ pub(crate) fn man(topic: Option<&str>, folder: Option<&Path>) -> Result<(), Fail
         .get_subcommands()
         .filter(|c| !c.is_hide_set())
         .cloned();
-    for command in subcommands.chain([command.clone()]) {
+    for command in subcommands.chain([command.clone(), args::upstream_command()]) {
         let (name, text) = page(command)?;
         let written = fs::write(folder.join(&name), text);
         written.map_err(|error| {
@@ -88,13 +88,17 @@ pub(crate) fn man(topic: Option<&str>, folder: Option<&Path>) -> Result<(), Fail
     Ok(())
 }
 
-/// Prints the completion script of `shell`.
+/// Prints the completion script of `shell` for the command called `name`.
 ///
 /// # Errors
 /// A closed standard output.
-pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
+pub(crate) fn completions(shell: Shell, name: Name) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut args::command(), "vmafx", &mut script);
+    let (mut command, name) = match name {
+        Name::Vmafx => (args::command(), "vmafx"),
+        Name::Vmaf => (args::upstream_command(), "vmaf"),
+    };
+    clap_complete::generate(shell, &mut command, name, &mut script);
     print(&String::from_utf8_lossy(&script))
 }
 
@@ -106,12 +110,15 @@ fn built() -> Command {
 }
 
 fn find(name: &str) -> Result<Command, Failure> {
+    if name == "vmaf" {
+        return Ok(args::upstream_command());
+    }
     let command = built();
     let found = command.get_subcommands().find(|c| c.get_name() == name);
     found.cloned().ok_or_else(|| {
         let names: Vec<_> = command.get_subcommands().map(|c| c.get_name()).collect();
         Failure::usage(format!(
-            "there is no topic `{name}`; the topics are: {}, exit-codes, values",
+            "there is no topic `{name}`; the topics are: {}, vmaf, exit-codes, values",
             names.join(", ")
         ))
     })

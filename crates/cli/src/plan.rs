@@ -6,12 +6,11 @@ use std::sync::Arc;
 use vmafx_api::GpuBackend;
 use vmafx_backend_cpu::{self as cpu, CpuBackend};
 use vmafx_engine::{EngineError, ErrorKind, FeatureSpec, ModelSpec, Request, builtin_backends};
-use vmafx_metrics::OptionError;
 use vmafx_models::{ModelError, Scoring, catalog};
 
 use crate::args::{Addition, ScoreArgs};
 use crate::failure::{Class, Classify, Failure};
-use crate::syntax::{FeatureArgument, ModelArgument, ModelSource};
+use crate::syntax::{ModelArgument, ModelSource};
 
 /// Features and models of a run.
 pub(crate) struct Plan {
@@ -25,18 +24,12 @@ pub(crate) struct Plan {
     pub(crate) notes: Vec<String>,
 }
 
-/// Why a feature or model cannot be had.
+/// Why a model cannot be had.
 #[derive(Debug, thiserror::Error)]
-enum PlanError {
-    #[error("there is no feature `{name}`; the features are: {known}")]
-    Feature { name: String, known: String },
-    #[error("--feature {name}: {source}")]
-    Option {
-        name: String,
-        source: Box<OptionError>,
-    },
-    #[error("model {model}: {source}")]
-    Model { model: String, source: ModelError },
+#[error("model {model}: {source}")]
+struct PlanError {
+    model: String,
+    source: ModelError,
 }
 
 impl Plan {
@@ -94,7 +87,9 @@ impl Plan {
         }
         let mut asked = Vec::new();
         for feature in &features {
-            let spec = resolve(feature).class(Class::Model)?;
+            let options = feature.options.iter();
+            let options = options.map(|(option, value)| (option.as_str(), value.as_str()));
+            let spec = FeatureSpec::with_options(&feature.name, options).class(Class::Model)?;
             asked.push(spec.name());
             request.features.push(spec);
         }
@@ -149,28 +144,7 @@ fn features_of(model: &ModelArgument, spec: &ModelSpec) -> Result<Vec<FeatureSpe
 
 fn refused(model: &ModelArgument, source: ModelError) -> PlanError {
     let model = model.source.to_string();
-    PlanError::Model { model, source }
-}
-
-fn resolve(feature: &FeatureArgument) -> Result<FeatureSpec, PlanError> {
-    let name = &feature.name;
-    let metric = vmafx_metrics::find(name).ok_or_else(|| {
-        let all = vmafx_metrics::all();
-        let known: Vec<_> = all.iter().map(|metric| metric.definition().name).collect();
-        PlanError::Feature {
-            name: name.clone(),
-            known: known.join(", "),
-        }
-    })?;
-    let mut spec = FeatureSpec::new(metric);
-    for (option, value) in &feature.options {
-        let set = spec.options.set_text(option, value);
-        set.map_err(|source| PlanError::Option {
-            name: name.clone(),
-            source: Box::new(source),
-        })?;
-    }
-    Ok(spec)
+    PlanError { model, source }
 }
 
 /// The backends that may be used: those of this program, the CPU's without the instruction sets
@@ -197,48 +171,61 @@ fn backends(args: &ScoreArgs) -> Result<Vec<Arc<dyn GpuBackend>>, Failure> {
     Ok(backends)
 }
 
-/// Options that shaped the run, for the report. Threads are not among them: no score, and no
-/// report, depends on them.
+/// Options that shaped the run and are not at their defaults, for the report, each by the name
+/// that `--help` shows. Threads are not among them: no score, and no report, depends on them.
+/// Neither are videos, models and features, of which the report says more, and those that only
+/// choose where and how results are written.
 fn options(args: &ScoreArgs) -> Vec<(String, String)> {
-    let number =
-        |name: &str, value: u32| (value != 0).then(|| (name.to_owned(), value.to_string()));
-    let switch = |name: &str, on: bool| on.then(|| (name.to_owned(), "true".to_owned()));
-    let step = if args.subsample > 1 {
-        args.subsample
-    } else {
-        0
+    let defaults = Request::default();
+    let number = |value: Option<u32>, default| {
+        let value = value.filter(|&value| value != default);
+        value.map(|value| value.to_string())
     };
-    let range = (args.alignment_range != 5).then(|| args.alignment_range.to_string());
+    let switch = |on: bool| on.then(|| "true".to_owned());
     let presets = args.additions.iter().filter_map(|addition| match addition {
-        Addition::Preset(preset) => Some((preset.family.to_owned(), preset.version.to_owned())),
+        Addition::Preset(preset) => Some((preset.family, Some(preset.version.to_owned()))),
         _ => None,
     });
+    let pools: Vec<_> = args.pool.iter().map(|pooling| pooling.name()).collect();
+    let chroma = args.pixel_format.map(|chroma| chroma.code().to_string());
     let given = [
-        number("frame_cnt", args.frame_cnt.unwrap_or(0)),
-        number("frame_skip_ref", args.frame_skip_ref),
-        number("frame_skip_dist", args.frame_skip_dist),
-        number("subsample", step),
-        range.map(|range| ("alignment-range".to_owned(), range)),
-        switch("no_prediction", args.no_prediction),
-        switch("allow-unequal", args.allow_unequal),
-        switch("interlaced-as-frames", args.interlaced_as_frames),
-        number("cpumask", args.cpumask),
-        number("gpumask", args.gpumask),
-        args.backend
-            .clone()
-            .map(|name| ("backend".to_owned(), name)),
+        ("width", number(args.width, 0)),
+        ("height", number(args.height, 0)),
+        ("pixel_format", chroma),
+        ("bitdepth", number(args.bitdepth, 0)),
+        ("frame_cnt", number(args.frame_cnt, 0)),
+        ("frame_skip_ref", number(Some(args.frame_skip_ref), 0)),
+        ("frame_skip_dist", number(Some(args.frame_skip_dist), 0)),
+        ("allow-unequal", switch(args.allow_unequal)),
+        ("interlaced-as-frames", switch(args.interlaced_as_frames)),
+        ("no_prediction", switch(args.no_prediction)),
+        (
+            "subsample",
+            number(Some(args.subsample.max(1)), defaults.subsample.get()),
+        ),
+        (
+            "alignment-range",
+            number(Some(args.alignment_range), defaults.alignment_range),
+        ),
+        ("backend", args.backend.clone()),
+        ("cpumask", number(Some(args.cpumask), 0)),
+        ("gpumask", number(Some(args.gpumask), 0)),
+        ("pool", (!pools.is_empty()).then(|| pools.join(","))),
     ];
-    presets.chain(given.into_iter().flatten()).collect()
+    let all = presets.chain(given);
+    all.filter_map(|(name, value)| Some((name.to_owned(), value?)))
+        .collect()
 }
 
 /// The class of an engine's error.
 pub(crate) fn class_of(error: &EngineError) -> Class {
     match error.kind() {
+        // The engine has one class for all that is wrong with a request.
         _ if matches!(error, EngineError::UnknownDevice { .. }) => Class::Backend,
         ErrorKind::Usage => Class::Usage,
         ErrorKind::Input => Class::Input,
         ErrorKind::Model | ErrorKind::Feature => Class::Model,
-        ErrorKind::Backend => Class::Backend,
+        ErrorKind::Backend | ErrorKind::Resource => Class::Backend,
         ErrorKind::Output => Class::Output,
         _ => Class::Internal,
     }
@@ -247,4 +234,95 @@ pub(crate) fn class_of(error: &EngineError) -> Class {
 /// Turns an engine's error into a failure of its class.
 pub(crate) fn engine(error: EngineError) -> Failure {
     Failure::new(class_of(&error), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{self, Action};
+
+    fn plan(line: &str) -> (ScoreArgs, Plan) {
+        let arguments = line.split_whitespace().map(Into::into);
+        let Ok(Action::Score(args)) = args::parse(arguments) else {
+            panic!("{line}");
+        };
+        let plan = Plan::new(&args).unwrap();
+        (*args, plan)
+    }
+
+    /// UR-47: the command has no defaults of its own, but for the model.
+    #[test]
+    fn ur_47_defaults_are_the_engines() {
+        let (_, plan) = plan("vmafx score a b --feature psnr --feature vif");
+        let mut request = plan.request;
+        for feature in std::mem::take(&mut request.features) {
+            let library = FeatureSpec::parse(feature.name()).unwrap();
+            assert_eq!(format!("{feature:?}"), format!("{library:?}"));
+        }
+        let model = request.models.pop().unwrap();
+        assert_eq!(model.name, "vmaf");
+        assert_eq!(model.scoring, Scoring::default());
+        assert!(model.overrides.is_empty());
+        assert_eq!(format!("{request:?}"), format!("{:?}", Request::default()));
+    }
+
+    /// Every option is told in the report by its name, or there is a reason why not.
+    #[test]
+    fn options_of_the_report_have_the_names_of_the_command_line() {
+        let line = "vmafx score a b --width 64 --height 48 --pixel_format 422 --bitdepth 10 \
+                    --frame_cnt 0x10 --frame_skip_ref 1 --frame_skip_dist 2 --allow_unequal \
+                    --interlaced-as-frames --no-prediction --subsample 3 --alignment_range 7 \
+                    --backend cpu --cpumask -1 --gpumask 1 --pool p5 --pool median --feature psnr";
+        let (_, plan) = plan(line);
+        let options = plan.request.options;
+        let value = |name: &str| {
+            let option = options.iter().find(|option| option.0 == name);
+            option.map_or("", |option| option.1.as_str())
+        };
+        assert_eq!((value("frame_cnt"), value("pixel_format")), ("16", "422"));
+        assert_eq!(
+            (value("pool"), value("cpumask")),
+            ("p5,median", "4294967295")
+        );
+        assert_eq!(
+            (value("alignment-range"), value("no_prediction")),
+            ("7", "true")
+        );
+        // Presets cannot be had yet.
+        let elsewhere = [
+            "reference",
+            "distorted",
+            "model",
+            "feature",
+            "note",
+            "aom_ctc",
+            "nflx_ctc",
+        ];
+        let writing = [
+            "output",
+            "xml",
+            "json",
+            "csv",
+            "sub",
+            "precision",
+            "stream",
+            "plot",
+            "quiet",
+        ];
+        let others = ["threads", "version", "help"];
+        let command = args::command();
+        let score = command.find_subcommand("score").unwrap();
+        let mut names: Vec<_> = score
+            .get_arguments()
+            .filter_map(|arg| arg.get_long())
+            .collect();
+        names.retain(|name| {
+            let left_out = [&elsewhere[..], &writing, &others].concat();
+            !left_out.contains(name)
+        });
+        names.sort_unstable();
+        let mut told: Vec<_> = options.iter().map(|option| option.0.as_str()).collect();
+        told.sort_unstable();
+        assert_eq!(told, names);
+    }
 }

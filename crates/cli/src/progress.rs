@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-/// Frames done, speed and time left, or nothing at all.
+/// Frames scored, speed and time left, or nothing at all. Clones are the same bar.
+#[derive(Clone)]
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
@@ -29,19 +30,13 @@ impl Progress {
         Progress(bar)
     }
 
-    /// Counts a frame.
-    pub(crate) fn step(&self) {
-        self.0.inc(1);
+    /// Tells that all frames before `frame` have been scored.
+    pub(crate) fn scored(&self, frame: u64) {
+        self.0.set_position(frame);
     }
 
     /// Removes the bar from the terminal.
     pub(crate) fn end(&self) {
         self.0.finish_and_clear();
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.end();
     }
 }

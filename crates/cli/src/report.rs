@@ -1,6 +1,8 @@
 //! What a finished run leaves behind: report, chart, and the scores for people.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use vmafx_engine::{EngineError, Outcome, OutputFormat, Pooling, Precision};
 
@@ -9,11 +11,13 @@ use crate::destination::{Destination, note, print};
 use crate::failure::{Class, Classify, Failure};
 use crate::plan::{self, Plan};
 use crate::plot::{self, Chart, Line, Panel, Table};
+use crate::stream::Stream;
 
 /// Where the results go.
 pub(crate) struct Results {
     report: Option<(Destination, OutputFormat)>,
     plot: Option<(Destination, bool)>,
+    stream: Option<Destination>,
     precision: Precision,
     /// Whether the scores for people are what standard output is for.
     plain: bool,
@@ -24,50 +28,42 @@ impl Results {
     ///
     /// # Errors
     /// Two results in one place, a place that cannot be written, a chart of unknown form.
-    pub(crate) fn open(args: &ScoreArgs, videos: [&std::ffi::OsStr; 2]) -> Result<Self, Failure> {
-        let stream = args.stream.as_deref();
-        let chart = args.plot.as_ref().map(|path| path.as_os_str());
-        let named: Vec<_> = [args.output.as_deref(), chart, stream]
-            .into_iter()
-            .flatten()
-            .collect();
-        for (place, name) in named.iter().enumerate() {
-            if named[..place].contains(name) {
-                let name = name.to_string_lossy();
-                return Err(Failure::usage(format!("two outputs go to `{name}`")));
-            }
-        }
-        let report = match &args.output {
-            Some(name) => Some((Destination::open(name, videos)?, args.format())),
+    pub(crate) fn open(args: &ScoreArgs, videos: [&OsStr; 2]) -> Result<Self, Failure> {
+        let page = match &args.plot {
+            Some(path) => Some(is_page(path)?),
             None => None,
         };
-        let plot = match &args.plot {
-            Some(path) => {
-                let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
-                let page = match ending.as_ref().and_then(|ending| ending.to_str()) {
-                    Some("svg") => false,
-                    Some("html" | "htm") => true,
-                    _ => {
-                        return Err(Failure::usage(format!(
-                            "--plot {}: the file must end in .svg or .html",
-                            path.display()
-                        )));
-                    }
-                };
-                Some((Destination::open(path.as_os_str(), videos)?, page))
+        let mut taken = Vec::new();
+        let mut open = |name: Option<&OsStr>| {
+            let Some(name) = name else { return Ok(None) };
+            let destination = Destination::open(name, videos)?;
+            if taken.contains(&destination) {
+                return Err(Failure::usage(format!("two outputs go to {destination}")));
             }
-            None => None,
+            taken.push(destination.clone());
+            Ok(Some(destination))
         };
-        if let Some(name) = stream {
-            Destination::open(name, videos)?;
-        }
-        let plain = report.is_none() && stream.is_none_or(|name| name != "-") && !args.upstream;
+        let report = open(args.output.as_deref())?;
+        let plot = open(args.plot.as_deref().map(Path::as_os_str))?;
+        let stream = open(args.stream.as_deref())?;
+        let plain = report.is_none() && !args.upstream && !taken.contains(&Destination::Standard);
         Ok(Results {
-            report,
-            plot,
+            report: report.map(|destination| (destination, args.format())),
+            plot: plot.zip(page),
+            stream,
             precision: args.precision,
             plain,
         })
+    }
+
+    /// Opens the stream of frames, if there is to be one.
+    ///
+    /// # Errors
+    /// A file that cannot be made.
+    pub(crate) fn stream(&self) -> Result<Option<Stream>, Failure> {
+        let destination = self.stream.as_ref();
+        let stream = destination.map(|place| Stream::start(place, self.precision));
+        stream.transpose()
     }
 
     /// Writes report and chart, then prints the scores.
@@ -133,6 +129,19 @@ impl Results {
         }
         note(&text);
         Ok(())
+    }
+}
+
+/// Whether the chart at `path` is an HTML page, not an SVG picture.
+fn is_page(path: &Path) -> Result<bool, Failure> {
+    let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
+    match ending.as_ref().and_then(|ending| ending.to_str()) {
+        Some("svg") => Ok(false),
+        Some("html" | "htm") => Ok(true),
+        _ => Err(Failure::usage(format!(
+            "--plot {}: the file must end in .svg or .html",
+            path.display()
+        ))),
     }
 }
 

@@ -20,39 +20,48 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     let videos = args.videos()?;
     let mut plan = Plan::new(args)?;
     let results = Results::open(args, videos)?;
-    let mut pair = Pair::open(args, videos)?;
+    let most = args.frame_cnt.filter(|&frames| frames > 0).map(u64::from);
+    let mut pair = Pair::open(args, videos, most)?;
 
     plan.request.inputs = pair.records();
     let context = Context::with_backends(pair.format(), plan.request.clone(), &plan.backends);
     let mut context = context.map_err(plan::engine)?;
-    for text in plan.notes.iter().chain(&pair.notes) {
+    for text in args.note.iter().chain(&plan.notes).chain(&pair.notes) {
         context.warn(Warning::Note(text.clone()));
     }
-    let most = args.frame_cnt.filter(|&frames| frames > 0).map(u64::from);
     if !args.quiet {
         note(&opening(args, &plan, &pair, &context, most));
     }
     let told = context.warnings().len();
 
-    let stream = match &args.stream {
-        Some(name) => Some(Stream::start(name, &mut context, args.precision)?),
-        None => None,
-    };
+    let stream = results.stream()?;
     let progress = Progress::new(pair.frames(most), args.quiet);
-    let ended = feed(&mut context, &mut pair, most, stream.as_ref(), &progress);
+    let (lines, bar) = (stream.clone(), progress.clone());
+    let observed = context.on_frame(move |scores| {
+        if let Some(lines) = &lines {
+            lines.send(scores);
+        }
+        bar.scored(scores.frame() + 1);
+    });
+    observed.map_err(plan::engine)?;
+    let ended = feed(&mut context, &mut pair, most, stream.as_ref());
     // The bar goes before any message comes.
     progress.end();
-    let ended = ended?;
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(failure) => return Err(first_failure(&context, stream.as_ref(), failure)),
+    };
     if context.submitted() == 0 {
         return Err(nothing_left(args, &pair, ended));
     }
     if let Some(input) = ended {
         context.ended_early(input);
     }
-    let outcome = context.finish().map_err(plan::engine)?;
+    let outcome = context.finish();
     if let Some(stream) = &stream {
         stream.check()?;
     }
+    let outcome = outcome.map_err(plan::engine)?;
     if !args.quiet {
         for warning in &outcome.warnings()[told..] {
             note(&warning_line(warning));
@@ -73,21 +82,29 @@ fn feed(
     pair: &mut Pair,
     most: Option<u64>,
     stream: Option<&Stream>,
-    progress: &Progress,
 ) -> Result<Option<Input>, Failure> {
     while most.is_none_or(|most| context.submitted() < most) {
-        let (mut reference, mut distorted) = (context.frame(), context.frame());
-        match pair.read(&mut reference, &mut distorted)? {
-            Reading::Frames => context.submit(reference, distorted).map_err(plan::engine)?,
+        match pair.read()? {
+            Reading::Frames(reference, distorted) => {
+                context.submit(reference, distorted).map_err(plan::engine)?;
+            }
             Reading::End => return Ok(None),
             Reading::OneEnded(input) => return Ok(Some(input)),
         }
         if let Some(stream) = stream {
             stream.check()?;
         }
-        progress.step();
     }
     Ok(None)
+}
+
+/// Which failure to tell when `failure` ended the feeding. Frames submitted before are still in
+/// work: what fails there comes first, however fast the reader was. The stream stops where the
+/// engine fails, so a line that could not be written comes before that.
+fn first_failure(context: &Context, stream: Option<&Stream>, failure: Failure) -> Failure {
+    let settled = context.settle().map_err(plan::engine);
+    let written = stream.map_or(Ok(()), Stream::check);
+    written.and(settled).err().unwrap_or(failure)
 }
 
 /// What a user should see before the work starts: what the videos were taken for, what the

@@ -4,55 +4,53 @@
 //! What must stay true: a line is written in one piece and flushed, and a reader that goes away
 //! ends the run with an error instead of going unnoticed.
 
-use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use vmafx_engine::{Context, FrameScores, Precision};
+use vmafx_engine::{FrameScores, Precision};
 
-use crate::destination::DestinationError;
-use crate::failure::{Class, Failure};
+use crate::destination::Destination;
+use crate::failure::Failure;
 
-/// A stream of frames that has been started.
+/// A stream of frames that has been started. Clones write to the same place.
+#[derive(Clone)]
 pub(crate) struct Stream {
-    failed: Arc<Mutex<Option<io::Error>>>,
-    path: Option<PathBuf>,
+    state: Arc<Mutex<State>>,
+    destination: Destination,
+    precision: Precision,
+}
+
+struct State {
+    output: Box<dyn Write + Send>,
+    failed: Option<io::Error>,
 }
 
 impl Stream {
-    /// Opens `name` (`-` is standard output) and has the context write to it.
+    /// Opens `destination`.
     ///
     /// # Errors
     /// A file that cannot be made.
-    pub(crate) fn start(
-        name: &OsStr,
-        context: &mut Context,
-        precision: Precision,
-    ) -> Result<Self, Failure> {
-        let (path, mut output): (Option<PathBuf>, Box<dyn Write + Send>) = match name {
-            name if name == "-" => (None, Box::new(io::stdout())),
-            name => {
-                let path = PathBuf::from(name);
-                let file = File::create(&path).map_err(|source| written(Some(&path), source))?;
-                (Some(path), Box::new(file))
-            }
+    pub(crate) fn start(destination: &Destination, precision: Precision) -> Result<Self, Failure> {
+        let state = State {
+            output: destination.stream()?,
+            failed: None,
         };
-        let failed = Arc::new(Mutex::new(None));
-        let shared = failed.clone();
-        context.on_frame(move |scores| {
-            let mut failed = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            if failed.is_none() {
-                let line = line(scores, precision);
-                let sent = output
-                    .write_all(line.as_bytes())
-                    .and_then(|()| output.flush());
-                *failed = sent.err();
-            }
-        });
-        Ok(Stream { failed, path })
+        Ok(Stream {
+            state: Arc::new(Mutex::new(state)),
+            destination: destination.clone(),
+            precision,
+        })
+    }
+
+    /// Writes the scores of a frame, unless an earlier line could not be written.
+    pub(crate) fn send(&self, scores: &FrameScores<'_>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.failed.is_none() {
+            let line = line(scores, self.precision);
+            let sent = state.output.write_all(line.as_bytes());
+            state.failed = sent.and_then(|()| state.output.flush()).err();
+        }
     }
 
     /// Whether all lines so far could be written.
@@ -60,20 +58,19 @@ impl Stream {
     /// # Errors
     /// The first failure.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        match failed.take() {
-            Some(source) => Err(written(self.path.as_ref(), source)),
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match &state.failed {
+            // A second look must find the failure, too.
+            Some(source) => {
+                let again = match source.raw_os_error() {
+                    Some(code) => io::Error::from_raw_os_error(code),
+                    None => io::Error::new(source.kind(), source.to_string()),
+                };
+                Err(self.destination.failed(again))
+            }
             None => Ok(()),
         }
     }
-}
-
-fn written(path: Option<&PathBuf>, source: io::Error) -> Failure {
-    let error = match path.cloned() {
-        Some(path) => DestinationError::Write { path, source },
-        None => DestinationError::Standard(source),
-    };
-    Failure::new(Class::Output, error)
 }
 
 fn line(scores: &FrameScores<'_>, precision: Precision) -> String {

@@ -77,19 +77,20 @@ impl Thumbnail {
     }
 }
 
+/// Sum of squared errors over pairs of thumbnails.
 #[derive(Clone, Copy, Debug, Default)]
-struct Error {
+struct Sse {
     sum: u64,
     pairs: u64,
 }
 
-impl Error {
+impl Sse {
     fn add(&mut self, a: &Thumbnail, b: &Thumbnail) {
         self.sum += a.squared_error(b);
         self.pairs += 1;
     }
 
-    /// In 8-bit steps.
+    /// Mean squared error, in 8-bit steps.
     fn mean(&self, cells: usize) -> f64 {
         self.sum as f64 / (self.pairs as f64 * cells as f64 * (SCALE * SCALE) as f64)
     }
@@ -101,21 +102,21 @@ pub(crate) struct Alignment {
     /// The latest pairs, newest first.
     recent: VecDeque<[Thumbnail; 2]>,
     range: usize,
-    unshifted: Error,
+    unshifted: Sse,
     /// `[0][k]`: the distorted clip is `k + 1` frames late; `[1][k]`: the reference is.
-    shifted: [Vec<Error>; 2],
+    shifted: [Vec<Sse>; 2],
     /// `[k]`: the reference against itself `k + 1` frames earlier.
-    motion: Vec<Error>,
+    motion: Vec<Sse>,
 }
 
 impl Alignment {
     pub(crate) fn new(range: u32) -> Self {
         let range = range as usize;
-        let errors = vec![Error::default(); range];
+        let errors = vec![Sse::default(); range];
         Alignment {
             recent: VecDeque::with_capacity(range),
             range,
-            unshifted: Error::default(),
+            unshifted: Sse::default(),
             shifted: [errors.clone(), errors.clone()],
             motion: errors,
         }

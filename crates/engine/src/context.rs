@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use vmafx_api::{FrameFormat, FramePool, GpuBackend, HostFrame};
+use vmafx_api::{Frame, FrameFormat, FrameJob, FramePair, FramePool, GpuBackend, HostFrame};
 
 use crate::alignment::{Alignment, MAX_ALIGNMENT_RANGE};
 use crate::error::{EngineError, ScoreError};
@@ -21,7 +21,7 @@ use crate::sequence::{FrameScores, Sequencer};
 use crate::setup::{self, Setup};
 use crate::store::{FeatureStore, Progress, Scores};
 use crate::warning::Warning;
-use crate::worker::{self, Frame, Job, Pair};
+use crate::worker::{self, Job, ValueBuffers};
 
 /// Most worker threads of a context.
 const MAX_THREADS: usize = 1024;
@@ -31,8 +31,7 @@ struct Shared {
     queue: Queue<Job>,
     sequencer: Mutex<Sequencer>,
     plans: Vec<Plan>,
-    /// Values of one frame.
-    values: usize,
+    buffers: Arc<ValueBuffers>,
     thumbnails: bool,
 }
 
@@ -46,9 +45,8 @@ impl Shared {
     /// The life of a worker.
     fn work(&self) {
         while let Some(job) = self.queue.pop() {
-            let frame = job.frame;
-            let values = self.sequencer().buffer(self.values);
-            let result = worker::run(&self.plans, self.thumbnails, job, values);
+            let frame = job.frame.index;
+            let result = worker::run(&self.plans, self.thumbnails, job, self.buffers.take());
             let taken = worker::caught(frame, || self.sequencer().deliver(frame, result));
             match taken.and_then(|taken| taken) {
                 Ok(frames) => self.queue.done(frames),
@@ -69,6 +67,12 @@ impl Shared {
 
 /// One run over one pair of clips.
 ///
+/// Its memory does not depend on the length of the clips. With `T` threads and features that look
+/// `H` frames back there are at most `T + 2 + H` frame pairs of twice
+/// [`frame_bytes`](FrameFormat::frame_bytes), and the pairs that the caller fills. Each thread
+/// adds the buffers of the features it computes, which are the backend's: for the scalar VIF and
+/// ADM of the CPU some 12 bytes for each luma sample, 25 MB at 1920x1080.
+///
 /// ```no_run
 /// use vmafx_api::{Chroma, FrameFormat};
 /// use vmafx_engine::{Context, FeatureSpec, OutputFormat, Pooling, Precision, Request};
@@ -78,7 +82,7 @@ impl Shared {
 /// request.features.push(FeatureSpec::parse("psnr")?);
 /// let mut context = Context::new(format, request)?;
 /// for _ in 0..48 {
-///     let (mut reference, mut distorted) = (context.frame(), context.frame());
+///     let (mut reference, mut distorted) = (context.frame()?, context.frame()?);
 ///     // ... a reader fills both ...
 ///     # let _ = (reference.bytes_mut(), distorted.bytes_mut());
 ///     context.submit(reference, distorted)?;
@@ -98,7 +102,7 @@ pub struct Context {
     models: Vec<ModelRecord>,
     warnings: Vec<Warning>,
     /// The latest pairs, newest first, as many as some feature looks back.
-    recent: VecDeque<Arc<Pair>>,
+    recent: VecDeque<FramePair>,
     history: usize,
     /// Number of the next frame.
     next: u64,
@@ -114,8 +118,9 @@ impl Context {
         Context::with_backends(format, request, &builtin_backends())
     }
 
-    /// Makes a context for clips of `format`. A feature goes to the first device, in the order
-    /// given, that takes it.
+    /// Makes a context for clips of `format`. A feature goes to the first device that takes it;
+    /// backends are asked by [priority](vmafx_api::BackendInfo::priority), whatever their order
+    /// here.
     ///
     /// # Errors
     /// [`EngineError::Refused`] with *all* reasons why these clips cannot be scored; a request
@@ -153,17 +158,19 @@ impl Context {
             threads => threads,
         };
         let alignment = (shift > 0).then(|| Alignment::new(shift));
+        let buffers = Arc::new(ValueBuffers::new(registration.values));
         let shared = Arc::new(Shared {
-            // One frame in work and one waiting for each worker.
-            queue: Queue::new(2 * threads),
+            // One frame in work for each worker, one that waits, one whose turn has not come.
+            queue: Queue::new(threads + 2),
             sequencer: Mutex::new(Sequencer::new(
                 stages,
                 predictors,
                 scores.clone(),
                 alignment,
+                buffers.clone(),
             )),
             plans: registration.plans,
-            values: registration.values,
+            buffers,
             thumbnails: shift > 0,
         });
         let mut context = Context {
@@ -189,6 +196,7 @@ impl Context {
                 .workers
                 .push(worker.map_err(|source| EngineError::Thread {
                     number,
+                    wanted: threads,
                     source: Arc::new(source),
                 })?);
         }
@@ -201,8 +209,11 @@ impl Context {
     }
 
     /// A frame to fill and submit: a recycled buffer with unspecified samples, or a new one.
-    pub fn frame(&self) -> HostFrame {
-        self.pool.acquire()
+    ///
+    /// # Errors
+    /// No memory for a new one, with the bytes that were wanted.
+    pub fn frame(&self) -> Result<HostFrame, EngineError> {
+        self.pool.acquire().map_err(EngineError::FrameMemory)
     }
 
     /// The features with the devices that compute them, in report order.
@@ -243,51 +254,52 @@ impl Context {
 
     /// Has `observer` called with the scores of each listed frame, in frame order, as soon as
     /// the last of them is final. It runs on a worker thread and holds up the run while it does;
-    /// it may use [`Scores`]. A panic in it ends the run with an error.
-    pub fn on_frame(&mut self, observer: impl FnMut(&FrameScores<'_>) + Send + 'static) {
+    /// it may use [`Scores`]. A panic in it ends the run with an error. A second observer takes
+    /// the place of the first.
+    ///
+    /// # Errors
+    /// A call after the first frame was submitted, as the observer might miss frames.
+    pub fn on_frame(
+        &mut self,
+        observer: impl FnMut(&FrameScores<'_>) + Send + 'static,
+    ) -> Result<(), EngineError> {
+        if self.next > 0 {
+            return Err(EngineError::LateObserver {
+                submitted: self.next,
+            });
+        }
         self.shared.sequencer().observer = Some(Box::new(observer));
+        Ok(())
     }
 
     /// Submits the next frame pair. Waits while as many frames are in work as the context
     /// holds, which bounds its memory.
     ///
     /// # Errors
-    /// A frame of another shape; the failure of the run, which may be that of an earlier frame.
-    /// After an error there is no outcome.
+    /// A frame of another shape, or in memory that a device in use does not read; the failure of
+    /// the run, which may be that of an earlier frame. After an error there is no outcome.
     pub fn submit(
         &mut self,
-        reference: HostFrame,
-        distorted: HostFrame,
+        reference: impl Into<Frame>,
+        distorted: impl Into<Frame>,
     ) -> Result<(), EngineError> {
         if let Progress::Failed(error) = &self.scores.read().progress {
             return Err(error.clone());
         }
         let frame = self.next;
-        let expected = *self.pool.format();
-        for (input, found) in [
-            (Input::Reference, *reference.format()),
-            (Input::Distorted, *distorted.format()),
-        ] {
-            if found != expected {
-                // Failures of earlier frames come first.
-                self.shared.queue.settle();
-                return Err(self.shared.fail(EngineError::Format {
-                    frame,
-                    input,
-                    found,
-                    expected,
-                }));
-            }
+        let pair = FramePair {
+            reference: Arc::new(reference.into()),
+            distorted: Arc::new(distorted.into()),
+        };
+        if let Err(error) = self.admit(&pair) {
+            // Failures of earlier frames come first.
+            self.shared.queue.settle();
+            return Err(self.shared.fail(error));
         }
         self.started.get_or_insert_with(Instant::now);
-        let pair = Arc::new(Pair {
-            reference: Frame::Host(reference),
-            distorted: Frame::Host(distorted),
-        });
+        let earlier = self.recent.iter().cloned().collect();
         let job = Job {
-            frame,
-            pair: pair.clone(),
-            earlier: self.recent.iter().cloned().collect(),
+            frame: FrameJob::new(frame, pair.clone(), earlier),
             listed: frame.is_multiple_of(self.request.subsample.get().into()),
         };
         self.recent.truncate(self.history.saturating_sub(1));
@@ -299,6 +311,35 @@ impl Context {
             true => Ok(()),
             false => Err(self.failure()),
         }
+    }
+
+    /// Whether the next frame pair is of this context and every device in use reads it.
+    fn admit(&self, pair: &FramePair) -> Result<(), EngineError> {
+        let (frame, expected) = (self.next, *self.pool.format());
+        for (input, side) in [
+            (Input::Reference, &pair.reference),
+            (Input::Distorted, &pair.distorted),
+        ] {
+            let found = *side.format();
+            if found != expected {
+                return Err(EngineError::Format {
+                    frame,
+                    input,
+                    found,
+                    expected,
+                });
+            }
+            for plan in &self.shared.plans {
+                let admitted = worker::caught(frame, || plan.extractor.admits(side))?;
+                admitted.map_err(|source| EngineError::Admission {
+                    frame,
+                    input,
+                    device: plan.device.clone(),
+                    source,
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Waits until everything submitted so far has been scored. Scores that depend on later

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use vmafx_api::{ApiError, FrameFormat, SampleError};
+use vmafx_api::{ApiError, FrameFormat, FrameMemoryError, SampleError};
 use vmafx_metrics::{OptionError, Refusal};
 use vmafx_models::ModelError;
 
@@ -21,8 +21,10 @@ pub enum ErrorKind {
     Model,
     /// A feature cannot score these frames with these options.
     Feature,
-    /// A backend or device failed, or none takes the work.
+    /// A backend or device is missing or failed, or none takes the work.
     Backend,
+    /// The machine does not give what the run needs: memory, threads.
+    Resource,
     /// The report could not be written.
     Output,
     /// A broken invariant of this library.
@@ -45,12 +47,12 @@ pub enum EngineError {
     /// A feature option that cannot be set.
     #[error("feature `{spec}`: {source}")]
     Option {
-        /// The whole text of the feature.
+        /// Name of the feature.
         spec: String,
         /// Which option and why.
         source: Box<OptionError>,
     },
-    /// Text that is not `name=option=value:option=value`.
+    /// Text that is not `name` or `name=option=value:option=value`.
     #[error("feature `{spec}`: `{part}` is not option=value")]
     FeatureSyntax {
         /// The whole text of the feature.
@@ -133,6 +135,30 @@ pub enum EngineError {
         /// The shape of the context.
         expected: FrameFormat,
     },
+    /// A frame in memory that a device of the context does not read.
+    #[error("frame {frame} of the {input} input: {device} does not take it: {source}")]
+    Admission {
+        /// Number of the frame.
+        frame: u64,
+        /// Which input.
+        input: Input,
+        /// The device.
+        device: String,
+        /// Its answer.
+        source: ApiError,
+    },
+    /// No memory for a frame.
+    #[error("{0}; fewer threads hold fewer frames")]
+    FrameMemory(FrameMemoryError),
+    /// An observer that would miss frames.
+    #[error(
+        "on_frame came after {submitted} submitted frames; it must come before the first, or it \
+         would miss some"
+    )]
+    LateObserver {
+        /// Frames submitted.
+        submitted: u64,
+    },
     /// A sample that the stated depth cannot hold.
     #[error("frame {frame} of the {input} input, {source}")]
     Sample {
@@ -150,10 +176,15 @@ pub enum EngineError {
     #[error("the run was stopped before its end")]
     Stopped,
     /// A worker thread could not be started.
-    #[error("worker thread {number} could not be started: {source}")]
+    #[error(
+        "the system gives {number} of {wanted} worker threads: {source}; ask for fewer, with \
+         --threads on a command line"
+    )]
     Thread {
-        /// Which worker.
+        /// How many were started.
         number: usize,
+        /// How many the context was to have.
+        wanted: usize,
         /// The system's reason.
         source: Arc<io::Error>,
     },
@@ -208,18 +239,21 @@ impl EngineError {
             | EngineError::Range { .. }
             | EngineError::ScoreName { .. }
             | EngineError::ScoreNameTaken { .. }
-            | EngineError::UnknownDevice { .. }
+            | EngineError::LateObserver { .. }
             | EngineError::Stopped => ErrorKind::Usage,
             EngineError::Refused(refusals) => refusals
                 .first()
                 .map_or(ErrorKind::Internal, SetupRefusal::kind),
-            EngineError::Prepare { .. } | EngineError::Device { .. } => ErrorKind::Backend,
+            EngineError::UnknownDevice { .. }
+            | EngineError::Prepare { .. }
+            | EngineError::Admission { .. }
+            | EngineError::Device { .. } => ErrorKind::Backend,
+            EngineError::Thread { .. } | EngineError::FrameMemory(_) => ErrorKind::Resource,
             EngineError::Format { .. } | EngineError::Sample { .. } | EngineError::NoFrames => {
                 ErrorKind::Input
             }
             EngineError::Write { .. } | EngineError::Unreadable { .. } => ErrorKind::Output,
-            EngineError::Thread { .. }
-            | EngineError::Panic { .. }
+            EngineError::Panic { .. }
             | EngineError::Predict { .. }
             | EngineError::Emission { .. } => ErrorKind::Internal,
         }
@@ -340,4 +374,26 @@ pub enum ScoreError {
     /// The run failed before the score was known.
     #[error("the run failed: {0}")]
     Failed(Box<EngineError>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the machine refuses is no defect and says what to do.
+    #[test]
+    fn shortages_are_of_their_own_class() {
+        let error = EngineError::Thread {
+            number: 3,
+            wanted: 64,
+            source: Arc::new(io::Error::from(io::ErrorKind::WouldBlock)),
+        };
+        assert_eq!(error.kind(), ErrorKind::Resource);
+        let text = error.to_string();
+        assert!(
+            text.starts_with("the system gives 3 of 64 worker threads: ")
+                && text.ends_with("; ask for fewer, with --threads on a command line"),
+            "{text}"
+        );
+    }
 }

@@ -14,8 +14,8 @@
 //! - whatever cannot be scored is refused in [`Context::new`], with all reasons at once;
 //! - the first failure in frame order ends the run and is the answer of every later call: no
 //!   report is made of a part of a clip;
-//! - memory is flat: frames are recycled as soon as nobody reads them, and the scores of long
-//!   clips go to a temporary file;
+//! - memory is flat ([`Context`] states the bound): frames are recycled as soon as nobody reads
+//!   them, and the scores of long clips go to a temporary file;
 //! - no vendor is known here: a device is what its [`DeviceInfo`](vmafx_api::DeviceInfo) says.
 //!
 //! | object | threads |

@@ -91,22 +91,14 @@ impl Pooling {
     }
 }
 
-/// The `p`-th percentile by linear interpolation between order statistics: with the scores
-/// sorted ascending as `s[0..n]` and `q = p * (n - 1) / 100`, the value at place `q`. NaN if
-/// any score is NaN.
+/// The `p`-th [`percentile`](vmafx_models::percentile) of scores in any order; NaN if any score
+/// is NaN.
 fn percentile(p: f64, mut scores: Vec<f64>) -> Option<f64> {
     if scores.iter().any(|s| s.is_nan()) {
         return Some(f64::NAN);
     }
     scores.sort_unstable_by(f64::total_cmp);
-    let q = p * scores.len().checked_sub(1)? as f64 / 100.0;
-    let (low, high) = (q.floor(), q.ceil());
-    let (at_low, at_high) = (scores[low as usize], scores[high as usize]);
-    Some(if at_low == at_high {
-        at_low
-    } else {
-        at_low * (high - q) + at_high * (q - low)
-    })
+    vmafx_models::percentile(p, &scores)
 }
 
 impl fmt::Display for Pooling {

@@ -6,7 +6,6 @@ use vmafx_models::{ModelSet, Origin, Override, Scoring};
 
 use crate::error::EngineError;
 use crate::provenance::{ModelRecord, OptionRecord};
-use crate::store::FeatureStore;
 
 /// A model with its name in the report.
 #[derive(Clone, Debug)]
@@ -71,27 +70,19 @@ pub(crate) struct Predictor {
 }
 
 impl Predictor {
-    /// Writes the model's scores of the frame at `place`; none if it lacks a feature.
-    pub(crate) fn run(&self, store: &mut FeatureStore, place: u64) -> Result<(), EngineError> {
-        let frame = store.frame(place);
-        let mut inputs = Vec::with_capacity(self.inputs.len());
-        for &column in &self.inputs {
-            match store.table().get(column, place) {
-                Ok(Some(value)) => inputs.push(value),
-                Ok(None) => return Ok(()),
-                Err(source) => {
-                    let source = Arc::new(source);
-                    return Err(EngineError::Unreadable { frame, source });
-                }
-            }
-        }
+    /// Adds the model's scores to `row`, the scores of `frame`; none if it lacks a feature.
+    pub(crate) fn run(&self, frame: u64, row: &mut [Option<f64>]) -> Result<(), EngineError> {
+        let inputs: Option<Vec<_>> = self.inputs.iter().map(|&column| row[column]).collect();
+        let Some(inputs) = inputs else {
+            return Ok(());
+        };
         let prediction = self.spec.model.predict(&inputs, self.spec.scoring);
         let prediction = prediction.map_err(|source| EngineError::Predict {
             frame,
             source: Box::new(source),
         })?;
         for (&column, value) in self.outputs.iter().zip(prediction.values()) {
-            store.set(column, place, value);
+            row[column] = Some(value);
         }
         Ok(())
     }

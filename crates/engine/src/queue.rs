@@ -14,6 +14,13 @@ struct State<T> {
     closed: bool,
 }
 
+impl<T> State<T> {
+    /// Whether a job must wait for room.
+    fn is_full(&self, limit: usize) -> bool {
+        !self.closed && self.in_flight >= limit
+    }
+}
+
 /// Jobs in the order of their submission, a bounded number at a time.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
@@ -41,10 +48,9 @@ impl<T> Queue<T> {
 
     /// Adds a job, waiting for room. False if the queue is closed.
     pub(crate) fn push(&self, job: T) -> bool {
-        let full = |state: &mut State<T>| !state.closed && state.in_flight >= self.limit;
         let mut state = self
             .room
-            .wait_while(self.lock(), full)
+            .wait_while(self.lock(), |state| state.is_full(self.limit))
             .unwrap_or_else(PoisonError::into_inner);
         if state.closed {
             return false;
@@ -99,54 +105,80 @@ impl<T> Queue<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
     use std::thread;
-    use std::time::Duration;
 
     use super::*;
 
     #[test]
-    fn push_waits_until_a_frame_is_done() {
+    fn a_frame_counts_until_it_is_done() {
         let queue = Queue::new(2);
-        let pushed = AtomicUsize::new(0);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                for i in 0..4 {
-                    assert!(queue.push(i));
-                    pushed.fetch_add(1, Ordering::SeqCst);
-                }
-            });
-            // Taking a job makes no room: its result is still to come.
-            assert_eq!(queue.pop(), Some(0));
-            assert_eq!(queue.pop(), Some(1));
-            thread::sleep(Duration::from_millis(30));
-            assert_eq!(pushed.load(Ordering::SeqCst), 2);
-            queue.done(1);
-            assert_eq!(queue.pop(), Some(2));
-            queue.done(1);
-            assert_eq!(queue.pop(), Some(3));
-        });
+        let full = || queue.lock().is_full(2);
+        assert!(queue.push(0) && !full());
+        assert!(queue.push(1) && full());
+        // Taking a job makes no room: its result is still to come.
+        assert_eq!((queue.pop(), queue.pop()), (Some(0), Some(1)));
+        assert!(full());
+        queue.done(1);
+        assert!(!full());
+        assert!(queue.push(2) && full());
+        queue.close();
+        assert!(
+            !full() && !queue.push(3),
+            "nobody waits on a closed queue, and it takes nothing"
+        );
     }
 
     #[test]
-    fn closing_lets_everybody_go() {
-        let queue = Queue::new(1);
+    fn push_waits_until_a_frame_is_done() {
+        const JOBS: usize = 200;
+        let queue = Queue::new(2);
+        let (told, pushed) = mpsc::channel();
         thread::scope(|scope| {
-            let worker = scope.spawn(|| {
-                let mut taken = 0;
-                while queue.pop().is_some() {
-                    taken += 1;
+            scope.spawn(|| {
+                for job in 0..JOBS {
+                    assert!(queue.push(job));
+                    told.send(job).unwrap();
                 }
-                taken
             });
-            assert!(queue.push(()));
-            let submitter = scope.spawn(|| queue.push(()));
-            let waiter = scope.spawn(|| queue.settle());
-            thread::sleep(Duration::from_millis(20));
-            queue.close();
-            assert!(!submitter.join().unwrap());
-            waiter.join().unwrap();
-            assert_eq!(worker.join().unwrap(), 1);
+            for job in 0..2 {
+                assert_eq!(pushed.recv(), Ok(job));
+            }
+            for job in 0..JOBS {
+                assert_eq!(queue.pop(), Some(job));
+                assert!(queue.lock().in_flight <= 2);
+                if job + 2 < JOBS {
+                    assert_eq!(pushed.try_recv(), Err(mpsc::TryRecvError::Empty));
+                    queue.done(1);
+                    assert_eq!(pushed.recv(), Ok(job + 2));
+                }
+            }
         });
+    }
+
+    /// Whether the others wait already or come later, closing lets them go.
+    #[test]
+    fn closing_lets_everybody_go() {
+        for _ in 0..200 {
+            let queue = Queue::new(1);
+            let (told, taken) = mpsc::channel();
+            thread::scope(|scope| {
+                let queue = &queue;
+                scope.spawn(move || {
+                    while queue.pop().is_some() {
+                        told.send(()).unwrap();
+                    }
+                });
+                assert!(queue.push(()));
+                taken.recv().unwrap();
+                let submitter = scope.spawn(|| queue.push(()));
+                let waiter = scope.spawn(|| queue.settle());
+                thread::yield_now();
+                queue.close();
+                assert!(!submitter.join().unwrap());
+                waiter.join().unwrap();
+                assert!(taken.recv().is_err(), "no job came after the first");
+            });
+        }
     }
 }

@@ -2,29 +2,39 @@
 //!
 //! Features come in the order of their first request, models first, as in libvmaf; that order
 //! is the order of the report. Two requests whose scores have the same names are one feature.
-//! Each feature goes to the first device, in the order of the backends given, that takes it.
+//! Each feature goes to the first device that takes it. Backends are asked by priority, the
+//! highest first, those of one priority by identifier, in whatever order they are given; the
+//! devices of a backend in its own order. A backend that the request rules out is not asked at
+//! all.
 //!
 //! What must stay true: all refusals are found and told together; a device that is passed over
 //! is told with its reason; the same request on the same machine always gives the same plan.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
 use vmafx_api::{
     ApiError, BackendInfo, BuiltinBackend, Device, DeviceInfo, Extractor, FeatureRequest,
-    FrameFormat, GpuBackend, MemoryKind, PlanRequest,
+    FrameFormat, GpuBackend, PlanRequest,
 };
-use vmafx_metrics::Output;
+use vmafx_metrics::{Output, option_text};
 
 use crate::error::{EngineError, SetupRefusal};
 use crate::request::FeatureSpec;
 use crate::warning::Warning;
 
-/// The backends that are part of this program, sorted by identifier.
+/// The backends that are part of this program, in the order in which they are asked: by
+/// [priority](BackendInfo::priority), the highest first, then by identifier.
 pub fn builtin_backends() -> Vec<Arc<dyn GpuBackend>> {
     let mut backends: Vec<_> = BuiltinBackend::all().collect();
-    backends.sort_by(|a, b| a.info().id.cmp(&b.info().id));
+    backends.sort_by(|a, b| rank(a.info()).cmp(&rank(b.info())));
     backends
+}
+
+/// The place of a backend among others; the smallest is asked first.
+fn rank(info: &BackendInfo) -> (Reverse<i32>, &str) {
+    (Reverse(info.priority), &info.id)
 }
 
 /// A feature with its place: who computes it and where its values are.
@@ -130,17 +140,6 @@ fn difference(a: &FeatureSpec, b: &FeatureSpec) -> (String, String) {
     (a.join(":"), b.join(":"))
 }
 
-/// An option value as users write it.
-pub(crate) fn option_text(value: &vmafx_api::OptionValue) -> String {
-    match value {
-        vmafx_api::OptionValue::Bool(v) => v.to_string(),
-        vmafx_api::OptionValue::Int(v) => v.to_string(),
-        vmafx_api::OptionValue::Float(v) => vmafx_metrics::format_g(*v, 6),
-        vmafx_api::OptionValue::Text(v) => v.clone(),
-        other => format!("{other:?}"),
-    }
-}
-
 /// A device that may be asked, opened when it first is.
 struct Candidate<'a> {
     backend: &'a Arc<dyn GpuBackend>,
@@ -160,7 +159,7 @@ impl Candidate<'_> {
     ) -> Result<Arc<dyn Device>, ApiError> {
         let open = || self.backend.open(self.index);
         let device = self.opened.get_or_insert_with(open).clone()?;
-        device.supports(feature, format, MemoryKind::Host)?;
+        device.supports(feature, format)?;
         Ok(device)
     }
 }
@@ -174,9 +173,18 @@ fn candidates<'a>(
     backends: &'a [Arc<dyn GpuBackend>],
     wanted: Option<&str>,
 ) -> Result<(Vec<Candidate<'a>>, Vec<Reason>), EngineError> {
+    let mut ranked: Vec<_> = backends.iter().collect();
+    ranked.sort_by(|a, b| rank(a.info()).cmp(&rank(b.info())));
+    if let Some(wanted) = wanted {
+        let id = wanted.split_once(':').map_or(wanted, |(id, _)| id);
+        // Of a name that nobody has, the error tells all devices.
+        if ranked.iter().any(|backend| backend.info().id == id) {
+            ranked.retain(|backend| backend.info().id == id);
+        }
+    }
     let mut all = Vec::new();
     let mut silent = Vec::new();
-    for backend in backends {
+    for backend in ranked {
         match backend.devices() {
             Ok(devices) => all.extend(devices.iter().map(|device| Candidate {
                 backend,
@@ -318,11 +326,7 @@ fn plan(
                 .iter()
                 .map(|&i| placed[i].0.options.request())
                 .collect();
-            let request = PlanRequest {
-                format: *format,
-                memory: MemoryKind::Host,
-                features: &requests,
-            };
+            let request = PlanRequest::new(*format, &requests);
             let prepare = |source| EngineError::Prepare {
                 device: used.name(),
                 source,

@@ -23,8 +23,8 @@ pub struct Request {
     pub threads: usize,
     /// Only this device may be used: `backend` or `backend:number`. Default: any.
     pub device: Option<String>,
-    /// Frames up to which a shift between the clips is looked for; 0 = not at all, at most
-    /// [`MAX_ALIGNMENT_RANGE`](crate::MAX_ALIGNMENT_RANGE). Default 5.
+    /// Frames up to which a shift between the clips is looked for, in host frames only; 0 = not
+    /// at all, at most [`MAX_ALIGNMENT_RANGE`](crate::MAX_ALIGNMENT_RANGE). Default 5.
     pub alignment_range: u32,
     /// Poolings that the report lists behind upstream's four. Default: none.
     pub extra_pooling: Vec<Pooling>,
@@ -96,13 +96,15 @@ impl FeatureSpec {
         FeatureSpec { metric, options }
     }
 
-    /// Reads `name` or `name=option=value:option=value`, as `--feature` takes it. Options go by
-    /// full name or alias; of an option given twice the last counts.
+    /// The metric called `name` with options set, each by full name or alias and as text; of
+    /// an option given twice the last counts.
     ///
     /// # Errors
-    /// An unknown feature or option, a value out of range, text of another form.
-    pub fn parse(spec: &str) -> Result<Self, EngineError> {
-        let (name, options) = spec.split_once('=').unwrap_or((spec, ""));
+    /// An unknown feature or option, a value out of range.
+    pub fn with_options<'a>(
+        name: &str,
+        options: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, EngineError> {
         let metric = vmafx_metrics::find(name).ok_or_else(|| EngineError::UnknownFeature {
             name: name.to_owned(),
             known: {
@@ -112,22 +114,37 @@ impl FeatureSpec {
             },
         })?;
         let mut feature = FeatureSpec::new(metric);
-        for part in options.split(':').filter(|part| !part.is_empty()) {
-            let (option, value) =
-                part.split_once('=')
-                    .ok_or_else(|| EngineError::FeatureSyntax {
-                        spec: spec.to_owned(),
-                        part: part.to_owned(),
-                    })?;
-            feature
-                .options
-                .set_text(option, value)
-                .map_err(|source| EngineError::Option {
-                    spec: spec.to_owned(),
-                    source: Box::new(source),
-                })?;
+        for (option, value) in options {
+            let set = feature.options.set_text(option, value);
+            set.map_err(|source| EngineError::Option {
+                spec: name.to_owned(),
+                source: Box::new(source),
+            })?;
         }
         Ok(feature)
+    }
+
+    /// Reads `name` or `name=option=value:option=value` for
+    /// [`with_options`](FeatureSpec::with_options): short text without quotes or escapes, so no
+    /// value holds a colon. Programs that take such text from users have a grammar of their own.
+    ///
+    /// # Errors
+    /// Those of `with_options`; text of another form, such as an empty option or value.
+    pub fn parse(spec: &str) -> Result<Self, EngineError> {
+        let (name, list) = match spec.split_once('=') {
+            Some((name, list)) => (name, Some(list)),
+            None => (spec, None),
+        };
+        let mut options = Vec::new();
+        for part in list.into_iter().flat_map(|list| list.split(':')) {
+            let option = part.split_once('=');
+            let option = option.filter(|(name, value)| !name.is_empty() && !value.is_empty());
+            options.push(option.ok_or_else(|| EngineError::FeatureSyntax {
+                spec: spec.to_owned(),
+                part: part.to_owned(),
+            })?);
+        }
+        FeatureSpec::with_options(name, options)
     }
 
     /// Name of the metric.

@@ -10,7 +10,6 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use vmafx_api::Value;
 use vmafx_metrics::{Aggregate, Clip, Emission};
 
 use crate::alignment::Alignment;
@@ -18,7 +17,7 @@ use crate::error::EngineError;
 use crate::prediction::Predictor;
 use crate::store::{FeatureStore, Progress, Scores};
 use crate::warning::Warning;
-use crate::worker::FrameResult;
+use crate::worker::{FrameResult, ValueBuffers};
 
 /// All scores of one frame, when the last of them is final.
 #[derive(Clone, Copy, Debug)]
@@ -85,8 +84,10 @@ pub(crate) struct Sequencer {
     feature_scores: usize,
     alignment: Option<Alignment>,
     pub(crate) observer: Option<Observer>,
-    /// Buffers of values for the next jobs.
-    spare: Vec<Vec<Value>>,
+    /// Where buffers of values go when they have been read.
+    buffers: Arc<ValueBuffers>,
+    /// Scores of the frame being closed.
+    row: Vec<Option<f64>>,
     failed: bool,
 }
 
@@ -106,6 +107,7 @@ impl Sequencer {
         predictors: Vec<Predictor>,
         scores: Scores,
         alignment: Option<Alignment>,
+        buffers: Arc<ValueBuffers>,
     ) -> Self {
         Sequencer {
             next: 0,
@@ -118,16 +120,10 @@ impl Sequencer {
             first_open: 0,
             alignment,
             observer: None,
-            spare: Vec::new(),
+            buffers,
+            row: Vec::new(),
             failed: false,
         }
-    }
-
-    /// A buffer for the values of one frame.
-    pub(crate) fn buffer(&mut self, values: usize) -> Vec<Value> {
-        self.spare
-            .pop()
-            .unwrap_or_else(|| vec![Value::default(); values])
     }
 
     /// Takes the result of one frame and works off all that have become next in order. Returns
@@ -215,7 +211,7 @@ impl Sequencer {
                 self.keep(number, frame, &mut emissions)?;
             }
         }
-        self.spare.push(result.values);
+        self.buffers.give_back(result.values);
         while self.open.front() == Some(&0) {
             self.close_first()?;
         }
@@ -263,29 +259,38 @@ impl Sequencer {
         Ok(())
     }
 
-    /// Evaluates the models on the first open frame and tells the observer.
+    /// Evaluates the models on the first open frame and tells the observer, both on a copy of its
+    /// scores: readers of the store wait for neither.
     fn close_first(&mut self) -> Result<(), EngineError> {
         let place = self.first_open;
         self.open.pop_front();
         self.first_open += 1;
-        let mut store = self.scores.write();
-        let frame = store.frame(place);
-        for predictor in &mut self.predictors {
-            predictor.run(&mut store, place)?;
+        let (frame, names) = {
+            let store = self.scores.read();
+            let frame = store.frame(place);
+            let copied = store.row(place, &mut self.row);
+            copied.map_err(|source| EngineError::Unreadable {
+                frame,
+                source: Arc::new(source),
+            })?;
+            (frame, store.names().clone())
+        };
+        for predictor in &self.predictors {
+            predictor.run(frame, &mut self.row)?;
         }
-        // The observer reads without the lock, and before the row can leave memory.
-        let row = self.observer.is_some().then(|| store.row(place));
+        let mut store = self.scores.write();
+        for &column in self.predictors.iter().flat_map(|p| &p.outputs) {
+            if let Some(value) = self.row[column] {
+                store.set(column, place, value);
+            }
+        }
         store.close(self.first_open);
-        let names = store.names().clone();
         drop(store);
-        if let (Some(observer), Some(row)) = (&mut self.observer, row) {
+        if let Some(observer) = &mut self.observer {
             observer(&FrameScores {
                 frame,
                 names: &names,
-                values: &row.map_err(|source| EngineError::Unreadable {
-                    frame,
-                    source: Arc::new(source),
-                })?,
+                values: &self.row,
             });
         }
         Ok(())

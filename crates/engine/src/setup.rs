@@ -8,13 +8,13 @@
 use std::sync::Arc;
 
 use vmafx_api::{FrameFormat, GpuBackend};
-use vmafx_metrics::Clip;
+use vmafx_metrics::{Clip, option_text};
 use vmafx_models::{BoundFeature, catalog};
 
 use crate::error::{EngineError, SetupRefusal};
 use crate::prediction::{ModelSpec, Predictor};
 use crate::provenance::{FeatureRecord, ModelRecord, OptionRecord};
-use crate::registration::{self, Registration, option_text};
+use crate::registration::{self, Registration};
 use crate::request::{FeatureSpec, Request};
 use crate::sequence::Stage;
 use crate::warning::Warning;

@@ -59,11 +59,13 @@ impl FeatureStore {
         &self.table
     }
 
-    /// All scores of the frame at `place`, in report order.
-    pub(crate) fn row(&self, place: u64) -> io::Result<Vec<Option<f64>>> {
-        (0..self.names.len())
-            .map(|score| self.table.get(score, place))
-            .collect()
+    /// Copies all scores of the frame at `place` to `row`, in report order.
+    pub(crate) fn row(&self, place: u64, row: &mut Vec<Option<f64>>) -> io::Result<()> {
+        row.clear();
+        for score in 0..self.names.len() {
+            row.push(self.table.get(score, place)?);
+        }
+        Ok(())
     }
 
     /// Writes the score of the frame at `place`; false if it has one or is finished.
@@ -76,34 +78,21 @@ impl FeatureStore {
         self.table.close(place);
     }
 
-    /// The score pooled over `places`, or the first of them that does not have it. `None` for
-    /// no places.
-    pub(crate) fn pool(
+    /// A copy of one score of all frames at `places`, which is pooled without the lock; or the
+    /// first of them that does not have it.
+    pub(crate) fn column(
         &self,
         score: usize,
-        pooling: Pooling,
         places: Range<u64>,
-    ) -> io::Result<Result<Option<f64>, u64>> {
-        let mut missing = None;
-        let mut failure = None;
-        let mut places = places.clone().zip(self.table.column(score, places));
-        let values = std::iter::from_fn(|| match places.next()? {
-            (_, Ok(Some(value))) => Some(value),
-            (place, Ok(None)) => {
-                missing = Some(place);
-                None
+    ) -> io::Result<Result<Vec<f64>, u64>> {
+        let mut values = Vec::new();
+        for (place, value) in places.clone().zip(self.table.column(score, places)) {
+            match value? {
+                Some(value) => values.push(value),
+                None => return Ok(Err(place)),
             }
-            (_, Err(error)) => {
-                failure = Some(error);
-                None
-            }
-        });
-        let pooled = pooling.pool(values.fuse());
-        match (failure, missing) {
-            (Some(error), _) => Err(error),
-            (None, Some(place)) => Ok(Err(place)),
-            (None, None) => Ok(Ok(pooled)),
         }
+        Ok(Ok(values))
     }
 
     fn find(&self, name: &str) -> Result<usize, ScoreError> {
@@ -204,11 +193,11 @@ impl Scores {
         if places.is_empty() {
             return Err(ScoreError::EmptyRange { first, end });
         }
-        let pooled = store.pool(score, pooling, places).map_err(unreadable)?;
-        match pooled {
-            Ok(value) => value.ok_or(ScoreError::EmptyRange { first, end }),
-            Err(place) => Err(store.absent(score, store.frame(place))),
-        }
+        let column = store.column(score, places).map_err(unreadable)?;
+        let column = column.map_err(|place| store.absent(score, store.frame(place)))?;
+        drop(store);
+        let pooled = pooling.pool(column.into_iter());
+        pooled.ok_or(ScoreError::EmptyRange { first, end })
     }
 }
 

@@ -5,7 +5,14 @@
 //! user. Where no such file can be had the groups stay in memory, and [`Table::spill_failure`]
 //! says why.
 //!
-//! What must stay true: every bit comes back; a row that is closed does not change.
+//! The file is the groups one after another, group `g` at byte `8 * g * columns * GROUP`; in a
+//! group the numbers of the first column, then those of the next, each the 8 bytes of an `f64` in
+//! the machine's order, [`MISSING`] where there is none. It has no header, as only the process
+//! that made it can read it. It lies where temporary files lie (`TMPDIR`); where that is a tmpfs,
+//! it is memory all the same.
+//!
+//! What must stay true: every bit comes back; a row that is closed does not change; a file that
+//! cannot be made or written costs memory, never a score.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -35,6 +42,7 @@ pub(crate) struct Table {
     /// Groups from the first on that are in the file.
     spilled: usize,
     file: Option<Mutex<File>>,
+    make_file: fn() -> io::Result<File>,
     failure: Option<io::Error>,
 }
 
@@ -46,6 +54,7 @@ impl Table {
             closed: 0,
             spilled: 0,
             file: None,
+            make_file: tempfile::tempfile,
             failure: None,
         }
     }
@@ -91,7 +100,7 @@ impl Table {
     /// Moves the groups in memory, up to number `end`, to the file.
     fn spill(&mut self, end: usize) -> io::Result<()> {
         if self.file.is_none() {
-            self.file = Some(Mutex::new(tempfile::tempfile()?));
+            self.file = Some(Mutex::new((self.make_file)()?));
         }
         let start = self.position(self.spilled, 0);
         let Some(file) = &mut self.file else {
@@ -134,6 +143,10 @@ impl Table {
 
     /// One number, if it is there.
     pub(crate) fn get(&self, column: usize, row: u64) -> io::Result<Option<f64>> {
+        let (group, at) = split(row);
+        if let Some(Some(kept)) = self.groups.get(group) {
+            return Ok(number(kept[column * GROUP + at]));
+        }
         self.column(column, row..row.saturating_add(1))
             .next()
             .unwrap_or(Ok(None))
@@ -216,7 +229,12 @@ mod tests {
 
     fn filled(rows: u64, close: bool) -> Table {
         let mut table = Table::new(3);
-        for row in 0..rows {
+        fill(&mut table, 0..rows, close);
+        table
+    }
+
+    fn fill(table: &mut Table, rows: Range<u64>, close: bool) {
+        for row in rows {
             for column in 0..3 {
                 // Column 2 is sparse.
                 if column < 2 || row.is_multiple_of(3) {
@@ -227,7 +245,6 @@ mod tests {
                 table.close(row + 1);
             }
         }
-        table
     }
 
     fn check(table: &Table, rows: u64) {
@@ -314,9 +331,30 @@ mod tests {
     fn without_a_file_the_groups_stay() {
         let rows = 20 * GROUP as u64;
         let mut table = filled(rows, false);
-        table.failure = Some(io::ErrorKind::StorageFull.into());
+        table.make_file = || Err(io::ErrorKind::PermissionDenied.into());
         table.close(rows);
+        let failure = table.spill_failure().map(io::Error::kind);
+        assert_eq!(failure, Some(io::ErrorKind::PermissionDenied));
         assert_eq!(table.spilled, 0);
         check(&table, rows);
+    }
+
+    /// A file that takes no more data keeps what it has; the rest stays in memory.
+    #[test]
+    fn a_file_that_cannot_be_written_loses_nothing() {
+        let rows = 7 * GROUP as u64;
+        let mut table = filled(rows, true);
+        let spilled = table.spilled;
+        assert!(spilled > 0);
+        let copy = tempfile::NamedTempFile::new().unwrap();
+        let file = table.file.as_mut().unwrap().get_mut().unwrap();
+        file.rewind().unwrap();
+        io::copy(file, &mut copy.as_file()).unwrap();
+        // The copy can only be read.
+        *file = File::open(copy.path()).unwrap();
+        fill(&mut table, rows..3 * rows, true);
+        assert!(table.spill_failure().is_some());
+        assert_eq!(table.spilled, spilled);
+        check(&table, 3 * rows);
     }
 }

@@ -1,73 +1,57 @@
 //! What a worker does with one frame pair: check the samples, run every plan, and answer with
 //! the columns. A worker keeps no state from frame to frame.
+//!
+//! A worker collects its frame before it takes the next, so a device has as many frames under
+//! way as there are workers. Deeper queues of a device will attach between submit and collect: a
+//! job owns its frames, so a worker may hold several tickets and collect the oldest.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use vmafx_api::{FrameJob, FramePair, FrameView, HostFrame, Value};
+use vmafx_api::{Frame, FrameJob, Value};
 
 use crate::alignment::Thumbnail;
 use crate::error::EngineError;
 use crate::registration::Plan;
 use crate::request::Input;
 
-/// A frame that the engine keeps alive until its last reader is done. Frames of devices will be
-/// a second kind.
-#[derive(Debug)]
-pub(crate) enum Frame {
-    Host(HostFrame),
-}
-
-impl Frame {
-    fn view(&self) -> FrameView<'_> {
-        match self {
-            Frame::Host(frame) => FrameView::Host(frame.view()),
-        }
-    }
-
-    fn check(&self, frame: u64, input: Input) -> Result<(), EngineError> {
-        match self {
-            Frame::Host(host) => host.check_samples().map_err(|source| EngineError::Sample {
-                frame,
-                input,
-                source,
-            }),
-        }
-    }
-
-    fn thumbnail(&self) -> Option<Thumbnail> {
-        match self {
-            Frame::Host(frame) => Some(Thumbnail::new(&frame.view())),
-        }
-    }
-}
-
-/// A reference frame and its distorted twin.
-#[derive(Debug)]
-pub(crate) struct Pair {
-    pub(crate) reference: Frame,
-    pub(crate) distorted: Frame,
-}
-
-impl Pair {
-    fn view(&self) -> FramePair<'_> {
-        FramePair {
-            reference: self.reference.view(),
-            distorted: self.distorted.view(),
-        }
-    }
-}
-
 /// One frame pair to work on.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) frame: u64,
-    pub(crate) pair: Arc<Pair>,
-    /// Earlier pairs, the nearest first.
-    pub(crate) earlier: Vec<Arc<Pair>>,
+    pub(crate) frame: FrameJob,
     /// Whether subsampling lists the frame.
     pub(crate) listed: bool,
+}
+
+/// Buffers for the values of one frame each, recycled.
+#[derive(Debug)]
+pub(crate) struct ValueBuffers {
+    /// Values of one frame.
+    values: usize,
+    free: Mutex<Vec<Vec<Value>>>,
+}
+
+impl ValueBuffers {
+    pub(crate) fn new(values: usize) -> Self {
+        ValueBuffers {
+            values,
+            free: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn take(&self) -> Vec<Value> {
+        let free = self.lock().pop();
+        free.unwrap_or_else(|| vec![Value::default(); self.values])
+    }
+
+    pub(crate) fn give_back(&self, buffer: Vec<Value>) {
+        self.lock().push(buffer);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Vec<Value>>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What became of a frame.
@@ -86,7 +70,7 @@ pub(crate) fn run(
     job: Job,
     values: Vec<Value>,
 ) -> Result<FrameResult, EngineError> {
-    let frame = job.frame;
+    let frame = job.frame.index;
     caught(frame, || score(plans, thumbnails, job, values)).and_then(|result| result)
 }
 
@@ -96,34 +80,30 @@ fn score(
     job: Job,
     mut values: Vec<Value>,
 ) -> Result<FrameResult, EngineError> {
-    let Job {
-        frame,
-        pair,
-        earlier,
-        listed,
-    } = job;
-    pair.reference.check(frame, Input::Reference)?;
-    pair.distorted.check(frame, Input::Distorted)?;
-    let thumbnails = match thumbnails {
-        true => pair
-            .reference
-            .thumbnail()
-            .zip(pair.distorted.thumbnail())
-            .map(<[_; 2]>::from),
-        false => None,
+    let Job { frame: job, listed } = job;
+    let frame = job.index;
+    let pair = [&*job.pair.reference, &*job.pair.distorted];
+    for (side, input) in pair.into_iter().zip([Input::Reference, Input::Distorted]) {
+        // The samples of a device's frame are for the device to check.
+        if let Frame::Host(host) = side {
+            host.check_samples().map_err(|source| EngineError::Sample {
+                frame,
+                input,
+                source,
+            })?;
+        }
+    }
+    let thumbnails = match (thumbnails, pair.map(Frame::host)) {
+        (true, [Some(reference), Some(distorted)]) => {
+            Some([reference, distorted].map(|view| Thumbnail::new(&view)))
+        }
+        _ => None,
     };
-    let earlier: Vec<_> = earlier.iter().map(|pair| pair.view()).collect();
-    // All plans are started before the first is waited for: devices work side by side. The
-    // frames must outlive every started job, so all tickets are collected, come what may.
+    // All plans are started before the first is waited for: devices work side by side. All
+    // tickets are collected, come what may, so that no extractor keeps a job's frames.
     let mut started = Vec::with_capacity(plans.len());
     let mut failure = None;
     for plan in plans.iter().filter(|plan| listed || plan.every_frame) {
-        let history = plan.extractor.history().min(earlier.len());
-        let job = FrameJob {
-            index: frame,
-            pair: pair.view(),
-            earlier: &earlier[..history],
-        };
         let submitted = caught(frame, || plan.extractor.submit(&job));
         match submitted.and_then(|answer| answer.map_err(|source| plan.failed(frame, source))) {
             Ok(ticket) => started.push((plan, ticket)),

@@ -1,12 +1,14 @@
-//! What can be wrong with an input. Every sentence names the input, the value at fault, the
+//! What can be wrong with an input or an output. Every sentence names it, the value at fault, the
 //! limit and, where there is one, the way out.
 
 use std::fmt;
 use std::io;
 
-use vmafx_api::{FormatError, FrameFormat, SampleError};
+use vmafx_api::{FormatError, FrameFormat};
 
-/// Why frames cannot be had from an input.
+use crate::source::Interlace;
+
+/// Why frames cannot be had from an input, or not be written to an output.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MediaError {
@@ -208,16 +210,6 @@ pub enum MediaError {
         /// Which number, and its limits.
         source: FormatError,
     },
-    /// A sample that its depth cannot hold.
-    #[error("{input}, frame {frame}: {source}")]
-    Sample {
-        /// Input as the user named it.
-        input: String,
-        /// Number of the frame, from 0.
-        frame: u64,
-        /// Where, and what.
-        source: SampleError,
-    },
     /// Fewer frames than are to be skipped.
     #[error("cannot skip {skip} frames of {input}: it has {frames}")]
     SkipPastEnd {
@@ -236,6 +228,24 @@ pub enum MediaError {
         /// Format of the input.
         wanted: FrameFormat,
         /// Format of the buffer.
+        given: FrameFormat,
+    },
+    /// The operating system fails to write a y4m file.
+    #[error("cannot write {output}: {source}")]
+    Write {
+        /// Name of the output.
+        output: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A frame of another shape than those of the y4m file that it is written to.
+    #[error("frames of {output} are {wanted}, the frame to write is {given}")]
+    WrittenFormat {
+        /// Name of the output.
+        output: String,
+        /// Format of the output.
+        wanted: FrameFormat,
+        /// Format of the frame.
         given: FrameFormat,
     },
     /// Both inputs are standard input.
@@ -306,34 +316,6 @@ pub enum MediaError {
         /// What it takes.
         wanted: String,
     },
-}
-
-/// Order of the fields, as a y4m header tells it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Interlace {
-    /// Whole frames.
-    #[default]
-    Progressive,
-    /// Not told by the header; read as whole frames.
-    Unknown,
-    /// Two fields, the top one first.
-    TopFirst,
-    /// Two fields, the bottom one first.
-    BottomFirst,
-    /// Changes from frame to frame.
-    Mixed,
-}
-
-impl fmt::Display for Interlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Interlace::Progressive => "progressive",
-            Interlace::Unknown => "unknown field order",
-            Interlace::TopFirst => "top field first",
-            Interlace::BottomFirst => "bottom field first",
-            Interlace::Mixed => "mixed field order",
-        })
-    }
 }
 
 /// What differs between two formats, in words: `size 64x64 and 32x32, depth 8 and 10`.

@@ -205,7 +205,7 @@ impl Input {
     pub(crate) fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, MediaError> {
         let mut filled = 0;
         while filled < buffer.len() {
-            match Ahead(self).read(&mut buffer[filled..]) {
+            match Lookahead(self).read(&mut buffer[filled..]) {
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -218,7 +218,7 @@ impl Input {
     /// Reads a line into `line`, without its newline, of at most `limit` bytes.
     pub(crate) fn line(&mut self, line: &mut Vec<u8>, limit: u64) -> Result<LineEnd, MediaError> {
         line.clear();
-        let read = Ahead(self).take(limit + 1).read_until(b'\n', line);
+        let read = Lookahead(self).take(limit + 1).read_until(b'\n', line);
         if let Err(source) = read {
             return Err(self.failure(source));
         }
@@ -246,16 +246,16 @@ impl Input {
                     step
                 })
             }
-            _ => io::copy(&mut Ahead(self).take(count), &mut io::sink()),
+            _ => io::copy(&mut Lookahead(self).take(count), &mut io::sink()),
         };
         passed.map_err(|source| self.failure(source))
     }
 }
 
 /// The bytes that were looked at, then the stream behind them; counts what it hands out.
-struct Ahead<'a>(&'a mut Input);
+struct Lookahead<'a>(&'a mut Input);
 
-impl Read for Ahead<'_> {
+impl Read for Lookahead<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let input = &mut *self.0;
         let count = if input.ahead_at < input.ahead.len() {
@@ -272,7 +272,7 @@ impl Read for Ahead<'_> {
     }
 }
 
-impl BufRead for Ahead<'_> {
+impl BufRead for Lookahead<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let input = &mut *self.0;
         if input.ahead_at < input.ahead.len() {

@@ -1,9 +1,10 @@
-//! Where frames come from: y4m and raw files, pipes, and clips made by formula.
+//! Where frames come from: y4m and raw files, pipes, and clips made by formula; and where they go
+//! for other programs to read, y4m files.
 //!
 //! [`open`] turns a [`SourceSpec`] into a [`Source`]; [`open_pair`] opens the two inputs of a
 //! comparison and [`check_pair`] tells whether they fit together. A source fills one
 //! [`HostFrame`](vmafx_api::HostFrame) after another, of whatever pool the caller has, and
-//! [`SourceInfo`] says what it took the input for.
+//! [`SourceInfo`] says what it took the input for. [`Y4mWriter`] writes frames.
 //!
 //! ```
 //! use vmafx_api::HostFrame;
@@ -28,6 +29,7 @@
 pub mod clips;
 mod container;
 mod error;
+mod frame_reader;
 mod input;
 mod open;
 mod raw;
@@ -37,10 +39,10 @@ mod synth;
 mod tests;
 mod y4m;
 
-pub use error::{Differences, Interlace, MediaError};
+pub use error::{Differences, MediaError};
 pub use input::Input;
 pub use open::{PairWarning, SourcePair, SourceSpec, check_pair, open, open_pair};
 pub use raw::RawSource;
-pub use source::{ColourRange, Source, SourceInfo, SourceKind};
+pub use source::{ColourRange, Interlace, Source, SourceInfo, SourceKind};
 pub use synth::{SynthSource, SynthSpec};
-pub use y4m::{MAX_LINE, Y4mSource};
+pub use y4m::{MAX_LINE, Y4mSource, Y4mWriter};

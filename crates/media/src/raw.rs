@@ -2,21 +2,19 @@
 //! bits as little-endian words.
 //!
 //! Nothing in the bytes tells their meaning, so all that can be checked is: a file's size must
-//! be a whole number of frames, its first bytes must not be those of a well-known other type,
-//! and no sample may exceed the depth.
+//! be a whole number of frames, and its first bytes must not be those of a well-known other type.
 
 use vmafx_api::{FrameFormat, HostFrame};
 
 use crate::container::{self, PROBE};
 use crate::error::MediaError;
+use crate::frame_reader::FrameReader;
 use crate::input::Input;
 use crate::source::{Source, SourceInfo, SourceKind};
 
 /// A raw clip.
 pub struct RawSource {
-    input: Input,
-    info: SourceInfo,
-    frame: u64,
+    reader: FrameReader,
 }
 
 impl RawSource {
@@ -38,15 +36,17 @@ impl RawSource {
                 remedy: found.remedy,
             });
         }
-        let mut info = SourceInfo::new(input.name(), SourceKind::Raw, format);
-        if let Some(size) = input.size() {
+        let size = input.size();
+        let info = SourceInfo::new(input.name(), SourceKind::Raw, format);
+        let mut reader = FrameReader::new(input, info, "it is empty");
+        if let Some(size) = size {
             let (frames, rest) = (size / frame_bytes, size % frame_bytes);
             if size == 0 {
-                return Err(no_frames(&info.name));
+                reader.end()?;
             }
             if rest != 0 {
                 return Err(MediaError::RawSize {
-                    input: info.name,
+                    input: reader.info.name,
                     size,
                     format,
                     frame_bytes,
@@ -54,91 +54,41 @@ impl RawSource {
                     rest,
                 });
             }
-            info.frames = Some(frames);
+            reader.info.frames = Some(frames);
         }
-        Ok(RawSource {
-            input,
-            info,
-            frame: 0,
-        })
-    }
-
-    fn truncated(&self, got: u64) -> MediaError {
-        MediaError::TruncatedFrame {
-            input: self.info.name.clone(),
-            frame: self.frame,
-            offset: self.input.offset() - got,
-            wanted: self.info.format.frame_bytes() as u64,
-            got,
-        }
-    }
-}
-
-fn no_frames(name: &str) -> MediaError {
-    MediaError::NoFrames {
-        input: name.to_owned(),
-        what: "it is empty",
+        Ok(RawSource { reader })
     }
 }
 
 impl Source for RawSource {
     fn describe(&self) -> &SourceInfo {
-        &self.info
+        &self.reader.info
     }
 
     fn read(&mut self, frame: &mut HostFrame) -> Result<bool, MediaError> {
-        self.info.check_buffer(frame)?;
-        let got = fill_frame(&mut self.input, frame)?;
+        let reader = &mut self.reader;
+        reader.info.check_buffer(frame)?;
+        let got = reader.fill(frame)?;
         // A file that is shorter now than when it was opened has lost frames.
-        let at_end = self.info.frames.is_none_or(|frames| self.frame >= frames);
-        match got {
-            0 if at_end && self.frame == 0 => Err(no_frames(&self.info.name)),
-            0 if at_end => Ok(false),
-            _ if got < frame.bytes_mut().len() => Err(self.truncated(got as u64)),
-            _ => {
-                check_samples(frame, &self.info.name, self.frame)?;
-                self.frame += 1;
-                Ok(true)
-            }
+        let may_end = reader.info.frames.is_none_or(|all| reader.frame >= all);
+        if got == 0 && may_end {
+            reader.end()?;
+            return Ok(false);
         }
+        reader.count(got)?;
+        Ok(true)
     }
 
     fn skip(&mut self, frames: u64) -> Result<(), MediaError> {
-        let frame_bytes = self.info.format.frame_bytes() as u64;
-        for done in 0..frames {
-            match self.input.pass(frame_bytes)? {
-                0 if self.frame == 0 => return Err(no_frames(&self.info.name)),
-                0 => {
-                    return Err(MediaError::SkipPastEnd {
-                        input: self.info.name.clone(),
-                        skip: frames,
-                        frames: done,
-                    });
-                }
-                got if got < frame_bytes => return Err(self.truncated(got)),
-                _ => self.frame += 1,
+        let reader = &mut self.reader;
+        for passed in 0..frames {
+            let got = reader.pass()?;
+            if got == 0 {
+                reader.end()?;
+                return Err(reader.ended_while_skipping(frames, passed));
             }
+            reader.count(got)?;
         }
         Ok(())
     }
-}
-
-/// Reads the samples of a frame; fewer bytes than the frame has mean the end of the input.
-pub(crate) fn fill_frame(input: &mut Input, frame: &mut HostFrame) -> Result<usize, MediaError> {
-    let got = input.fill(frame.bytes_mut())?;
-    if cfg!(target_endian = "big") {
-        for word in frame.words_mut() {
-            *word = u16::from_le(*word);
-        }
-    }
-    Ok(got)
-}
-
-/// Refuses a frame with a sample that its depth cannot hold.
-pub(crate) fn check_samples(frame: &HostFrame, input: &str, number: u64) -> Result<(), MediaError> {
-    frame.check_samples().map_err(|source| MediaError::Sample {
-        input: input.to_owned(),
-        frame: number,
-        source,
-    })
 }

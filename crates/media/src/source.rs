@@ -4,7 +4,7 @@ use std::fmt;
 
 use vmafx_api::{FrameFormat, HostFrame};
 
-use crate::error::{Interlace, MediaError};
+use crate::error::MediaError;
 
 /// A clip, frame after frame.
 ///
@@ -21,17 +21,19 @@ pub trait Source: Send {
     /// Reads the next frame into `frame`, all samples of it; `false` at the end of the clip,
     /// with `frame` left in an unspecified state.
     ///
+    /// Samples come as the input has them. Whoever computes with them looks for those above the
+    /// depth's largest value, with [`HostFrame::check_samples`].
+    ///
     /// # Errors
-    /// A clip without any frame, one that ends within a frame or lost its framing, a sample
-    /// above the depth's largest value, a failing read, or a buffer of another format.
+    /// A clip without any frame, one that ends within a frame or lost its framing, a failing
+    /// read, or a buffer of another format.
     fn read(&mut self, frame: &mut HostFrame) -> Result<bool, MediaError>;
 
     /// Passes over `frames` frames: afterwards the source reads as one from which they had been
     /// cut. Files are skipped by seeking.
     ///
     /// # Errors
-    /// As [`read`](Source::read), and a clip with fewer frames left. Skipped samples are not
-    /// looked at.
+    /// As [`read`](Source::read), and a clip with fewer frames left.
     fn skip(&mut self, frames: u64) -> Result<(), MediaError>;
 }
 
@@ -70,6 +72,34 @@ impl fmt::Display for ColourRange {
         f.write_str(match self {
             ColourRange::Limited => "limited",
             ColourRange::Full => "full",
+        })
+    }
+}
+
+/// Order of the fields, as a y4m header tells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Interlace {
+    /// Whole frames.
+    #[default]
+    Progressive,
+    /// Not told by the header; read as whole frames.
+    Unknown,
+    /// Two fields, the top one first.
+    TopFirst,
+    /// Two fields, the bottom one first.
+    BottomFirst,
+    /// Changes from frame to frame.
+    Mixed,
+}
+
+impl fmt::Display for Interlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Interlace::Progressive => "progressive",
+            Interlace::Unknown => "unknown field order",
+            Interlace::TopFirst => "top field first",
+            Interlace::BottomFirst => "bottom field first",
+            Interlace::Mixed => "mixed field order",
         })
     }
 }

@@ -154,7 +154,7 @@ fn y4m_file_tells_its_frames() {
     let path = file(
         folder.path(),
         "b.y4m",
-        b"YUV4MPEG2 W1 H1 Cmono\nFRAME Ip\na",
+        b"YUV4MPEG2 W1 H1 Cmono\nFRAME Ipabcd\na", // as long as two plain frames
     );
     let mut source = open(&SourceSpec::new(&path)).unwrap();
     assert_eq!(source.describe().frames, None);

@@ -53,6 +53,53 @@ pub struct OptionInfo {
     pub in_name: bool,
 }
 
+/// Options start with their full name as alias and leave no mark on score names; see
+/// [`in_names`](OptionInfo::in_names).
+impl OptionInfo {
+    /// A switch.
+    pub const fn switch(name: &'static str, default: bool, help: &'static str) -> Self {
+        Self::new(name, OptionKind::Bool { default }, help)
+    }
+
+    /// A whole number, with its default, smallest and largest value.
+    pub const fn whole(
+        name: &'static str,
+        (default, min, max): (i32, i32, i32),
+        help: &'static str,
+    ) -> Self {
+        Self::new(name, OptionKind::Int { default, min, max }, help)
+    }
+
+    /// A number, with its default, smallest and largest value.
+    pub const fn number(
+        name: &'static str,
+        (default, min, max): (f64, f64, f64),
+        help: &'static str,
+    ) -> Self {
+        Self::new(name, OptionKind::Float { default, min, max }, help)
+    }
+
+    const fn new(name: &'static str, kind: OptionKind, help: &'static str) -> Self {
+        OptionInfo {
+            name,
+            alias: name,
+            help,
+            kind,
+            in_name: false,
+        }
+    }
+
+    /// The option with a short name, under which values other than the default become part of
+    /// the score names.
+    pub const fn in_names(self, alias: &'static str) -> Self {
+        OptionInfo {
+            alias,
+            in_name: true,
+            ..self
+        }
+    }
+}
+
 /// One score that a metric can give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output {
@@ -71,16 +118,46 @@ pub enum Column {
     Count(&'static str),
 }
 
-/// How close a value must be to libvmaf's scalar code. Between our own implementations the
-/// distance is always zero.
+/// How close a value is to that of libvmaf's scalar code on the GNU C library, for any input.
+/// Between our own implementations the distance is always zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Exactness {
-    /// Every bit.
+    /// Equal in every bit: integers and IEEE-754 arithmetic in the same order.
     Equal,
-    /// A root, power or logarithm of upstream's C library lies on the way: at most two units
-    /// in the last place of the type that upstream computes it in.
-    Libm,
+    /// Within this share of the value and equal at six decimals: a root, power, logarithm or
+    /// exponential of the C library lies on the way, and [`math`](crate::math) may round a rare
+    /// one to the other neighbour.
+    Near(f64),
+}
+
+impl Exactness {
+    /// Whether `value` is as close to upstream's as this says. NaN is not close to anything.
+    ///
+    /// ```
+    /// use vmafx_metrics::Exactness;
+    /// assert!(!Exactness::Equal.allows(60.0, 60.0f64.next_up()));
+    /// assert!(Exactness::Near(1e-15).allows(60.0, 60.0f64.next_up()));
+    /// ```
+    pub fn allows(self, upstream: f64, value: f64) -> bool {
+        match self {
+            Exactness::Equal => upstream.to_bits() == value.to_bits(),
+            Exactness::Near(share) => {
+                (upstream - value).abs() <= share * upstream.abs()
+                    && format!("{upstream:.6}") == format!("{value:.6}")
+            }
+        }
+    }
+}
+
+/// The planes that a metric reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Planes {
+    /// Luma alone.
+    Luma,
+    /// Every plane of the layout; each has scores of its own.
+    All,
 }
 
 /// The unchanging part of a metric's description.
@@ -92,16 +169,61 @@ pub struct Definition {
     pub summary: &'static str,
     /// Paper, standard or upstream file that defines it.
     pub source: &'static str,
-    /// Limits of size, depth and layout, in words.
-    pub limits: &'static str,
+    /// Smallest width and height of a frame, in luma samples.
+    pub min_size: (u32, u32),
+    /// What it reads of a frame.
+    pub planes: Planes,
     /// Its options.
     pub options: &'static [OptionInfo],
     /// Every score it can give under some option.
     pub outputs: &'static [Output],
+    /// Every value over the whole clip that it can give under some option.
+    pub aggregates: &'static [&'static str],
     /// Closeness to libvmaf.
     pub exactness: Exactness,
     /// Whether it must see every frame even when others are subsampled.
     pub every_frame: bool,
+}
+
+impl Definition {
+    /// The formats that can be scored, for people. Layouts and depths are all those of
+    /// [`FrameFormat`].
+    pub fn limits(&self) -> String {
+        let size = match self.min_size {
+            (1, 1) => "any size".to_owned(),
+            (width, height) => format!("{width}x{height} samples and more"),
+        };
+        let planes = match self.planes {
+            Planes::Luma => "reads luma only",
+            Planes::All => "reads every plane; 4:0:0 has luma scores only",
+        };
+        format!("{size}, any layout and depth; {planes}")
+    }
+
+    /// Whether frames of `format` are large enough.
+    ///
+    /// # Errors
+    /// [`Refusal::TooSmall`] if they are not.
+    pub fn check_size(&self, format: &FrameFormat) -> Result<(), Refusal> {
+        let (width, height) = (format.width(), format.height());
+        let (min_width, min_height) = self.min_size;
+        if width >= min_width && height >= min_height {
+            return Ok(());
+        }
+        Err(Refusal::TooSmall {
+            feature: self.name,
+            width,
+            height,
+            min_width,
+            min_height,
+        })
+    }
+
+    /// Whether `name`, a name of a report with or without options, is of this metric.
+    pub fn gives(&self, name: &str) -> bool {
+        let mut outputs = self.outputs.iter().map(|output| output.name);
+        outputs.any(|output| name.starts_with(output)) || self.aggregates.contains(&name)
+    }
 }
 
 /// A metric: description, limits and clip stage. The pixel part is in the metric's module.
@@ -109,11 +231,14 @@ pub trait Metric: Send + Sync {
     /// The unchanging part of the description.
     fn definition(&self) -> &'static Definition;
 
-    /// Whether clips of `format` can be scored with `options`.
+    /// Whether clips of `format` can be scored with `options`: the frames are large enough and
+    /// the options go together.
     ///
     /// # Errors
     /// The limit that is not met.
-    fn check(&self, format: &FrameFormat, options: &Options) -> Result<(), Refusal>;
+    fn check(&self, format: &FrameFormat, _options: &Options) -> Result<(), Refusal> {
+        self.definition().check_size(format)
+    }
 
     /// What a backend returns for each frame, in order.
     fn columns(&self, format: &FrameFormat, options: &Options) -> Vec<Column>;

@@ -32,10 +32,10 @@ pub mod vif;
 
 pub use clip::{Aggregate, Clip, Emission, PassThrough, ScoreInfo};
 pub use definition::{
-    Column, Definition, Entry, Exactness, Metric, OptionInfo, OptionKind, Output, all, find,
-    providing,
+    Column, Definition, Entry, Exactness, Metric, OptionInfo, OptionKind, Output, Planes, all,
+    find, providing,
 };
-pub use options::{OptionError, Options};
+pub use options::{OptionError, Options, option_text};
 pub use text::format_g;
 
 /// Why a metric cannot score a clip of some format.
@@ -57,16 +57,6 @@ pub enum Refusal {
         min_width: u32,
         /// Smallest height.
         min_height: u32,
-    },
-    /// The metric is not defined at this depth.
-    #[error("{feature} is defined for {allowed} bits, these frames have {depth}")]
-    Depth {
-        /// Name of the feature.
-        feature: &'static str,
-        /// Bits of a sample.
-        depth: u32,
-        /// Depths that the metric takes.
-        allowed: &'static str,
     },
     /// Options that exclude one another, or exceed what the metric can compute with.
     #[error("{feature}: {reason}")]

@@ -2,8 +2,9 @@
 //!
 //! Texts are read as libvmaf reads them: a text that is a number is first rounded to single
 //! precision and six significant digits, so `0.666666666` means `0.666667` here and in the
-//! score's name. What libvmaf lets pass in silence (unknown names, trailing characters, values
-//! of another kind) is an error here.
+//! score's name. Ranges hold for the number that is left, so `100.0001` passes as the `100` it
+//! becomes where 100 is the limit; messages show the text as it was given. What libvmaf lets pass
+//! in silence (unknown names, trailing characters, values of another kind) is an error here.
 
 use vmafx_api::{FeatureRequest, OptionSetting, OptionValue};
 
@@ -50,7 +51,22 @@ pub enum OptionError {
         /// Largest.
         max: String,
     },
+    /// The option takes any large number, but texts are read in single precision.
+    #[error("{feature}.{option}: {value} is too large: at most {max}")]
+    TooLarge {
+        /// Name of the feature.
+        feature: &'static str,
+        /// Name of the option.
+        option: &'static str,
+        /// What was given.
+        value: String,
+        /// Largest number that a text can give.
+        max: String,
+    },
 }
+
+/// Largest number of an option, whatever its definition says: texts are read in single precision.
+const LARGEST: f64 = f32::MAX as f64;
 
 /// All options of one metric, each with a value.
 #[derive(Clone, Debug)]
@@ -109,34 +125,36 @@ impl Options {
     /// Reads `text` as a value of option `name` (full name or alias).
     ///
     /// # Errors
-    /// An unknown option, a text of another kind, a number outside its range.
+    /// An unknown option, a text of another kind, a number outside its range or that of `f32`.
     pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
-        let info = self.definition.options[self.place(name)?];
-        let wrong = |wanted| OptionError::Kind {
-            feature: self.definition.name,
-            option: info.name,
-            value: text.to_owned(),
-            wanted,
-        };
+        let place = self.place(name)?;
+        let info = &self.definition.options[place];
+        let number = |wanted| normalised(text).ok_or_else(|| self.wrong_kind(info, text, wanted));
         let value = match info.kind {
             OptionKind::Bool { .. } => match text {
                 "true" => OptionValue::Bool(true),
                 "false" => OptionValue::Bool(false),
-                _ => return Err(wrong("`true` or `false`")),
+                _ => return Err(self.wrong_kind(info, text, "`true` or `false`")),
             },
             OptionKind::Int { .. } => {
-                let number = normalised(text).ok_or_else(|| wrong("a whole number"))?;
-                if number.fract() != 0.0 || number.abs() > f64::from(i32::MAX) {
-                    return Err(wrong("a whole number"));
+                let wanted = "a whole number";
+                let number = number(wanted)?;
+                if number.is_finite() && number.fract() != 0.0 {
+                    return Err(self.wrong_kind(info, text, wanted));
                 }
+                self.check_range(info, number, text)?;
+                // Within the range of an option, which is one of `i32`.
                 OptionValue::Int(number as i32)
             }
             OptionKind::Float { .. } => {
-                OptionValue::Float(normalised(text).ok_or_else(|| wrong("a number"))?)
+                let number = number("a number")?;
+                self.check_range(info, number, text)?;
+                OptionValue::Float(number)
             }
             OptionKind::Text { .. } => OptionValue::Text(text.to_owned()),
         };
-        self.set(name, value)
+        self.values[place] = value;
+        Ok(())
     }
 
     /// Sets option `name` (full name or alias) to `value`.
@@ -146,34 +164,20 @@ impl Options {
     pub fn set(&mut self, name: &str, value: OptionValue) -> Result<(), OptionError> {
         let place = self.place(name)?;
         let info = &self.definition.options[place];
-        let range = |value: String, min: String, max: String| OptionError::Range {
-            feature: self.definition.name,
-            option: info.name,
-            value,
-            min,
-            max,
-        };
         match (&info.kind, &value) {
             (OptionKind::Bool { .. }, OptionValue::Bool(_))
             | (OptionKind::Text { .. }, OptionValue::Text(_)) => {}
-            (OptionKind::Int { min, max, .. }, OptionValue::Int(v)) => {
-                if !(min..=max).contains(&v) {
-                    return Err(range(v.to_string(), min.to_string(), max.to_string()));
-                }
+            (OptionKind::Int { .. }, OptionValue::Int(number)) => {
+                self.check_range(info, f64::from(*number), &number.to_string())?;
             }
-            (OptionKind::Float { min, max, .. }, OptionValue::Float(v)) => {
-                if !(min..=max).contains(&v) {
-                    let g = |v: f64| format_g(v, 6);
-                    return Err(range(g(*v), g(*min), g(*max)));
-                }
+            (OptionKind::Float { .. }, OptionValue::Float(number)) => {
+                // All digits, or a number just outside would read as the limit itself.
+                let text = format!("{number:?}");
+                self.check_range(info, *number, text.trim_end_matches(".0"))?;
             }
             _ => {
-                return Err(OptionError::Kind {
-                    feature: self.definition.name,
-                    option: info.name,
-                    value: value_text(&value),
-                    wanted: "a value of this option's kind",
-                });
+                let wanted = "a value of this option's kind";
+                return Err(self.wrong_kind(info, &option_text(&value), wanted));
             }
         }
         self.values[place] = value;
@@ -221,10 +225,57 @@ impl Options {
             name.push_str(info.alias);
             if !matches!(value, OptionValue::Bool(_)) {
                 name.push('_');
-                name.push_str(&value_text(value));
+                name.push_str(&option_text(value));
             }
         }
         name
+    }
+
+    fn wrong_kind(&self, info: &OptionInfo, value: &str, wanted: &'static str) -> OptionError {
+        OptionError::Kind {
+            feature: self.definition.name,
+            option: info.name,
+            value: value.to_owned(),
+            wanted,
+        }
+    }
+
+    /// Refuses a number, given as `text`, that is outside the range of option `info`.
+    fn check_range(&self, info: &OptionInfo, number: f64, text: &str) -> Result<(), OptionError> {
+        let six_digits = |number| format_g(number, 6);
+        let (min, max, shown) = match info.kind {
+            OptionKind::Int { min, max, .. } => (
+                f64::from(min),
+                f64::from(max),
+                [min.to_string(), max.to_string()],
+            ),
+            OptionKind::Float { min, max, .. } => {
+                let max = max.min(LARGEST);
+                (min, max, [min, max].map(six_digits))
+            }
+            OptionKind::Bool { .. } | OptionKind::Text { .. } => return Ok(()),
+        };
+        if (min..=max).contains(&number) {
+            return Ok(());
+        }
+        let (feature, option, value) = (self.definition.name, info.name, text.to_owned());
+        let [min, upper] = shown;
+        Err(if max == LARGEST && number > max {
+            OptionError::TooLarge {
+                feature,
+                option,
+                value,
+                max: upper,
+            }
+        } else {
+            OptionError::Range {
+                feature,
+                option,
+                value,
+                min,
+                max: upper,
+            }
+        })
     }
 
     fn value(&self, name: &str) -> &OptionValue {
@@ -262,20 +313,22 @@ fn default_value(info: &OptionInfo) -> OptionValue {
     }
 }
 
-fn value_text(value: &OptionValue) -> String {
+/// `value` as users write it and as score names carry it: numbers with six significant digits.
+pub fn option_text(value: &OptionValue) -> String {
     match value {
         OptionValue::Bool(v) => v.to_string(),
         OptionValue::Int(v) => v.to_string(),
         OptionValue::Float(v) => format_g(*v, 6),
         OptionValue::Text(v) => v.clone(),
-        _ => String::new(),
+        other => format!("{other:?}"),
     }
 }
 
-/// A finite number as libvmaf keeps it: rounded to `f32`, then to six significant digits.
+/// A number as libvmaf keeps it: rounded to `f32`, then to six significant digits. Infinite if it
+/// is beyond `f32`.
 fn normalised(text: &str) -> Option<f64> {
     let number: f32 = text.trim().parse().ok()?;
-    if !number.is_finite() {
+    if number.is_nan() {
         return None;
     }
     format_g(f64::from(number), 6).parse().ok()
@@ -284,52 +337,24 @@ fn normalised(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::Exactness;
+    use crate::definition::{Exactness, Planes};
 
     static DEFINITION: Definition = Definition {
         name: "sample",
         summary: "",
         source: "",
-        limits: "",
+        min_size: (1, 1),
+        planes: Planes::Luma,
         options: &[
-            OptionInfo {
-                name: "b_weight",
-                alias: "w",
-                help: "",
-                kind: OptionKind::Float {
-                    default: 0.5,
-                    min: 0.0,
-                    max: 1.0,
-                },
-                in_name: true,
-            },
-            OptionInfo {
-                name: "a_mode",
-                alias: "m",
-                help: "",
-                kind: OptionKind::Int {
-                    default: 0,
-                    min: 0,
-                    max: 3,
-                },
-                in_name: true,
-            },
-            OptionInfo {
-                name: "c_skip",
-                alias: "sk",
-                help: "",
-                kind: OptionKind::Bool { default: false },
-                in_name: true,
-            },
-            OptionInfo {
-                name: "debug",
-                alias: "debug",
-                help: "",
-                kind: OptionKind::Bool { default: false },
-                in_name: false,
-            },
+            OptionInfo::number("b_weight", (0.5, 0.0, 1.0), "").in_names("w"),
+            OptionInfo::whole("a_mode", (0, 0, 3), "").in_names("m"),
+            OptionInfo::switch("c_skip", false, "").in_names("sk"),
+            OptionInfo::switch("debug", false, ""),
+            OptionInfo::number("floor", (0.0, 0.0, f64::MAX), ""),
+            OptionInfo::whole("shift", (0, i32::MIN, i32::MAX), ""),
         ],
         outputs: &[],
+        aggregates: &[],
         exactness: Exactness::Equal,
         every_frame: false,
     };
@@ -360,7 +385,8 @@ mod tests {
         let mut text = |name, value| options.set_text(name, value).unwrap_err().to_string();
         assert_eq!(
             text("mode", "1"),
-            "sample has no option `mode`; its options are: b_weight, a_mode, c_skip, debug"
+            "sample has no option `mode`; its options are: b_weight, a_mode, c_skip, debug, \
+             floor, shift"
         );
         assert_eq!(text("a_mode", "4"), "sample.a_mode: 4 is outside 0 to 3");
         assert_eq!(
@@ -383,5 +409,102 @@ mod tests {
             text("debug", "1"),
             "sample.debug: `1` is not `true` or `false`"
         );
+    }
+
+    #[test]
+    fn ranges_are_told_with_the_text_as_given() {
+        let mut options = Options::defaults(&DEFINITION);
+        for (name, text, message) in [
+            (
+                "floor",
+                "1e308",
+                "sample.floor: 1e308 is too large: at most 3.40282e+38",
+            ),
+            (
+                "floor",
+                "3.5e38",
+                "sample.floor: 3.5e38 is too large: at most 3.40282e+38",
+            ),
+            (
+                "floor",
+                "1e999",
+                "sample.floor: 1e999 is too large: at most 3.40282e+38",
+            ),
+            (
+                "floor",
+                "inf",
+                "sample.floor: inf is too large: at most 3.40282e+38",
+            ),
+            (
+                "floor",
+                "-1e308",
+                "sample.floor: -1e308 is outside 0 to 3.40282e+38",
+            ),
+            (
+                "floor",
+                "-0.1234567",
+                "sample.floor: -0.1234567 is outside 0 to 3.40282e+38",
+            ),
+            (
+                "b_weight",
+                "1e308",
+                "sample.b_weight: 1e308 is outside 0 to 1",
+            ),
+            (
+                "b_weight",
+                "1.00001",
+                "sample.b_weight: 1.00001 is outside 0 to 1",
+            ),
+            (
+                "a_mode",
+                "2147483648",
+                "sample.a_mode: 2147483648 is outside 0 to 3",
+            ),
+            ("a_mode", "1e308", "sample.a_mode: 1e308 is outside 0 to 3"),
+            (
+                "a_mode",
+                "nan",
+                "sample.a_mode: `nan` is not a whole number",
+            ),
+            (
+                "shift",
+                "3e9",
+                "sample.shift: 3e9 is outside -2147483648 to 2147483647",
+            ),
+        ] {
+            let error = options.set_text(name, text).unwrap_err();
+            assert_eq!(error.to_string(), message);
+        }
+        assert_eq!(options, Options::defaults(&DEFINITION));
+        let mut typed = |name, value| options.set(name, value).unwrap_err().to_string();
+        assert_eq!(
+            typed("b_weight", OptionValue::Float(1.0000001)),
+            "sample.b_weight: 1.0000001 is outside 0 to 1"
+        );
+        assert_eq!(
+            typed("b_weight", OptionValue::Float(2.0)),
+            "sample.b_weight: 2 is outside 0 to 1"
+        );
+        assert_eq!(
+            typed("floor", OptionValue::Float(1e308)),
+            "sample.floor: 1e308 is too large: at most 3.40282e+38"
+        );
+        assert_eq!(
+            typed("a_mode", OptionValue::Int(-1)),
+            "sample.a_mode: -1 is outside 0 to 3"
+        );
+    }
+
+    #[test]
+    fn limits_hold_for_the_six_digits_kept() {
+        let mut options = Options::defaults(&DEFINITION);
+        for (text, value) in [("1", 1.0), ("1.000001", 1.0), ("-1e-50", 0.0)] {
+            options.set_text("b_weight", text).unwrap();
+            assert_eq!(options.float("b_weight"), value, "{text}");
+        }
+        options.set_text("floor", "3.4028235e38").unwrap();
+        assert_eq!(options.float("floor"), 3.40282e38);
+        options.set_text("shift", "-2147483648").unwrap();
+        assert_eq!(options.int("shift"), -2147480000);
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::model::{ChromaCorrection, Feature, Kind, Model, Rescale, check_clip, check_features};
+use crate::model::{Feature, Kind, Model, Stated, check_features};
 use crate::set::Figures;
 use crate::svm::{Machine, finite};
 use crate::transform::Transform;
@@ -113,19 +113,16 @@ fn read_features(entries: &Object) -> Result<Vec<Feature>, ModelError> {
 
 /// All else of a `model_dict`, as a further member of `figures`.
 fn read_member(dict: &Node, figures: &mut Figures, budget: &mut usize) -> Result<(), ModelError> {
-    let key = &dict.path;
     let entries = dict.object()?;
-    let features = &figures.features;
     let kind = entries.get("model_type")?;
     let kind = Kind::parse(&kind.path, &kind.text()?)?;
     let norm = entries.get("norm_type")?;
     let rescale = match norm.text()?.as_str() {
         "none" => None,
-        "linear_rescale" => {
-            let slopes = entries.get("slopes")?.numbers()?;
-            let intercepts = entries.get("intercepts")?.numbers()?;
-            Some(Rescale::new(key, &slopes, &intercepts, features.len())?)
-        }
+        "linear_rescale" => Some([
+            entries.get("slopes")?.numbers()?,
+            entries.get("intercepts")?.numbers()?,
+        ]),
         other => {
             return Err(ModelError::value(
                 &norm.path,
@@ -134,41 +131,25 @@ fn read_member(dict: &Node, figures: &mut Figures, budget: &mut usize) -> Result
             ));
         }
     };
-    let chroma = match entries.find("chroma_correction_parameter") {
-        Some(node) => Some(ChromaCorrection::new(
-            key,
-            node.number()?,
-            features,
-            rescale.as_ref(),
-        )?),
-        None => None,
-    };
-    let clip = match entries.find("score_clip") {
-        Some(node) => Some(node.pair()?),
-        None => None,
-    };
-    if let Some(range) = clip {
-        check_clip(key, range)?;
-    }
-    let transform = match entries.find("score_transform") {
-        Some(node) => Some(read_transform(node)?),
-        None => None,
-    };
+    let chroma_correction = entries.find("chroma_correction_parameter");
+    let clip = entries.find("score_clip");
+    let transform = entries.find("score_transform");
     let machine = entries.get("model")?;
-    let machine = Machine::from_libsvm(
-        &machine.text()?,
-        &machine.path,
-        &mut figures.vectors,
-        budget,
-    )?;
-    figures.members.push(Model {
+    let stated = Stated {
         kind,
         rescale,
-        chroma,
-        machine,
-        transform,
-        clip,
-    });
+        chroma_correction: chroma_correction.map(Node::number).transpose()?,
+        clip: clip.map(Node::pair).transpose()?,
+        transform: transform.map(read_transform).transpose()?,
+        machine: Machine::from_libsvm(
+            &machine.text()?,
+            &machine.path,
+            &mut figures.vectors,
+            budget,
+        )?,
+    };
+    let member = Model::new(&dict.path, &figures.features, stated)?;
+    figures.members.push(member);
     Ok(())
 }
 
@@ -200,7 +181,6 @@ fn read_transform(node: &Node) -> Result<Transform, ModelError> {
             _ => {}
         }
     }
-    transform.check(&node.path)?;
     Ok(transform)
 }
 

@@ -35,11 +35,25 @@ mod set;
 mod svm;
 mod transform;
 
+use vmafx_metrics::Exactness;
+
 pub use bind::{BoundFeature, Override};
 pub use error::ModelError;
 pub use model::Feature;
-pub use set::{Bootstrap, ModelSet, Origin, Prediction, Score};
+pub use set::{Bootstrap, ModelSet, Origin, Prediction, Score, percentile};
 pub use transform::Scoring;
+
+/// Where the built-in models come from, and the licence of their figures, which must go with
+/// every copy of them: the notice (Markdown), then the licence text.
+pub const NOTICE: &str = concat!(
+    include_str!("../data/NOTICE.md"),
+    "\n",
+    include_str!("../data/LICENSE-BSD-2-Clause-Patent")
+);
+
+/// How close a prediction is to libvmaf's for the same feature values: sums of hundreds of
+/// exponentials, of which the C library may round one to the other neighbour.
+pub const EXACTNESS: Exactness = Exactness::Near(1e-12);
 
 /// Largest model file, in bytes. Upstream's largest has 0.5 MB.
 pub const MAX_BYTES: usize = 8 << 20;

@@ -1,6 +1,6 @@
 //! One model: features to a number, and the number to a score.
 
-use crate::svm::{Bells, Machine};
+use crate::svm::{KernelValues, Machine};
 use crate::transform::{Scoring, Transform, clip};
 use crate::{MAX_FEATURES, ModelError};
 
@@ -39,7 +39,7 @@ pub(crate) struct Rescale {
 
 impl Rescale {
     /// From the two lists of a file, whose first entries belong to the score.
-    pub(crate) fn new(
+    fn new(
         key: &str,
         slopes: &[f64],
         intercepts: &[f64],
@@ -83,7 +83,7 @@ pub(crate) struct ChromaCorrection {
 
 impl ChromaCorrection {
     /// Finds the two features by the parts of their names that libvmaf looks for.
-    pub(crate) fn new(
+    fn new(
         key: &str,
         parameter: f64,
         features: &[Feature],
@@ -173,7 +173,51 @@ pub(crate) struct Model {
     pub(crate) clip: Option<[f64; 2]>,
 }
 
+/// What a file says of one member, not yet held against the features and the limits.
+pub(crate) struct Stated {
+    pub(crate) kind: Kind,
+    /// Slopes and intercepts, if features and score are normalised.
+    pub(crate) rescale: Option<[Vec<f64>; 2]>,
+    pub(crate) chroma_correction: Option<f64>,
+    pub(crate) clip: Option<[f64; 2]>,
+    pub(crate) transform: Option<Transform>,
+    pub(crate) machine: Machine,
+}
+
 impl Model {
+    /// The member that a file states, for models of `features`; `key` names it in errors.
+    pub(crate) fn new(key: &str, features: &[Feature], stated: Stated) -> Result<Self, ModelError> {
+        let rescale = match &stated.rescale {
+            Some([slopes, intercepts]) => {
+                Some(Rescale::new(key, slopes, intercepts, features.len())?)
+            }
+            None => None,
+        };
+        let chroma = match stated.chroma_correction {
+            Some(parameter) => Some(ChromaCorrection::new(
+                key,
+                parameter,
+                features,
+                rescale.as_ref(),
+            )?),
+            None => None,
+        };
+        if let Some(range) = stated.clip {
+            check_clip(key, range)?;
+        }
+        if let Some(transform) = &stated.transform {
+            transform.check(&format!("{key}.score_transform"))?;
+        }
+        Ok(Model {
+            kind: stated.kind,
+            rescale,
+            chroma,
+            machine: stated.machine,
+            transform: stated.transform,
+            clip: stated.clip,
+        })
+    }
+
     /// The inputs of the machine for the feature `values`, as many as there are features.
     pub(crate) fn inputs(&self, values: &[f64]) -> Vec<f64> {
         let rescale = self.rescale.as_ref();
@@ -192,9 +236,9 @@ impl Model {
         x
     }
 
-    /// The prediction without transform and clip, from the bells of [`Model::inputs`].
-    pub(crate) fn raw(&self, bells: &mut Bells) -> f64 {
-        let y = self.machine.predict(bells);
+    /// The prediction without transform and clip, from the kernel values of [`Model::inputs`].
+    pub(crate) fn raw(&self, kernel: &mut KernelValues) -> f64 {
+        let y = self.machine.predict(kernel);
         self.rescale
             .as_ref()
             .map_or(y, |rescale| rescale.score.invert(y))
@@ -274,7 +318,7 @@ pub(crate) fn check_features(key: &str, features: &[Feature]) -> Result<(), Mode
 const MAX_TEXT: usize = 255;
 
 /// Checks the range of a clip.
-pub(crate) fn check_clip(key: &str, [low, high]: [f64; 2]) -> Result<(), ModelError> {
+fn check_clip(key: &str, [low, high]: [f64; 2]) -> Result<(), ModelError> {
     if low > high {
         let key = format!("{key}.score_clip");
         return Err(ModelError::value(
@@ -289,7 +333,7 @@ pub(crate) fn check_clip(key: &str, [low, high]: [f64; 2]) -> Result<(), ModelEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::svm::Vectors;
+    use crate::svm::VectorBuilder;
 
     fn feature(name: &str) -> Feature {
         Feature {
@@ -302,7 +346,7 @@ mod tests {
         Line { slope, intercept }
     }
 
-    /// One bell of height 2, on a floor of 3.
+    /// One vector with coefficient 2, and an offset of 3.
     fn machine() -> Machine {
         Machine {
             gamma: 1.0,
@@ -312,10 +356,10 @@ mod tests {
     }
 
     fn raw(model: &Model, values: &[f64]) -> f64 {
-        let mut vectors = Vectors::new(2);
+        let mut vectors = VectorBuilder::new(2);
         vectors.place(&[0.5, 0.25]);
-        model.raw(&mut Bells::new(
-            &vectors,
+        model.raw(&mut KernelValues::new(
+            &vectors.finish(),
             model.machine.gamma,
             model.inputs(values),
         ))
@@ -334,7 +378,7 @@ mod tests {
             transform: None,
             clip: Some([0.0, 5.0]),
         };
-        // Both inputs meet the vector: 0.5 * 2 - 0.5 and 0 * 0.5 + 0.25, so the bell is 1.
+        // Both inputs meet the vector: 0.5 * 2 - 0.5 and 0 * 0.5 + 0.25, so the kernel is 1.
         assert_eq!(raw(&model, &[0.5, 0.0]), (2.0 + 3.0 - 1.0) / 0.5);
         assert_eq!(model.score(8.0, Scoring::default()), 5.0);
         let open = Scoring {

@@ -28,7 +28,7 @@ use std::fmt::Write;
 use std::iter::{Peekable, Zip};
 use std::ops::RangeFrom;
 
-use crate::model::{ChromaCorrection, Feature, Kind, Model, Rescale, check_clip, check_features};
+use crate::model::{Feature, Kind, Model, Stated, check_features};
 use crate::set::Figures;
 use crate::svm::{Machine, Vectors, finite};
 use crate::transform::Transform;
@@ -195,41 +195,18 @@ fn read_member(
     table: &[Vec<f64>],
     budget: &mut usize,
 ) -> Result<(), ModelError> {
-    let features = &figures.features;
-    let key = format!("member of {}", member.key());
+    let columns = figures.features.len() + 1;
     let kind = Kind::parse(&member.key(), &member.words.join(" "))?;
     let rescale = match lines.take("slopes") {
-        Some(slopes) => {
-            let slopes = slopes.numbers(features.len() + 1)?;
-            let intercepts = lines.keyword("intercepts")?.numbers(features.len() + 1)?;
-            Some(Rescale::new(&key, &slopes, &intercepts, features.len())?)
-        }
+        Some(slopes) => Some([
+            slopes.numbers(columns)?,
+            lines.keyword("intercepts")?.numbers(columns)?,
+        ]),
         None => None,
     };
-    let chroma = match lines.take("chroma_correction_parameter") {
-        Some(line) => {
-            let parameter = line.number()?;
-            Some(ChromaCorrection::new(
-                &key,
-                parameter,
-                features,
-                rescale.as_ref(),
-            )?)
-        }
-        None => None,
-    };
-    let clip = match lines.take("score_clip") {
-        Some(line) => {
-            let range = line.numbers(2)?;
-            check_clip(&key, [range[0], range[1]])?;
-            Some([range[0], range[1]])
-        }
-        None => None,
-    };
-    let transform = match lines.take("score_transform") {
-        Some(line) => Some(read_transform(&line)?),
-        None => None,
-    };
+    let chroma_correction = lines.take("chroma_correction_parameter");
+    let clip = lines.take("score_clip");
+    let transform = lines.take("score_transform");
     let mut machine = Machine {
         gamma: lines.keyword("gamma")?.number()?,
         rho: lines.keyword("rho")?.number()?,
@@ -258,14 +235,18 @@ fn read_member(
             .terms
             .push((coefficient, figures.vectors.place(vector)));
     }
-    figures.members.push(Model {
+    let stated = Stated {
         kind,
         rescale,
-        chroma,
+        chroma_correction: chroma_correction.map(|line| line.number()).transpose()?,
+        clip: clip.map(|line| line.pair()).transpose()?,
+        transform: transform.map(|line| read_transform(&line)).transpose()?,
         machine,
-        transform,
-        clip,
-    });
+    };
+    let key = format!("member of {}", member.key());
+    figures
+        .members
+        .push(Model::new(&key, &figures.features, stated)?);
     Ok(())
 }
 
@@ -297,7 +278,6 @@ fn read_transform(line: &Line) -> Result<Transform, ModelError> {
             _ => return Err(line.wrong("enabled, p0=, p1=, p2=, knot=, out_lte_in, out_gte_in")),
         }
     }
-    transform.check(&line.key())?;
     Ok(transform)
 }
 
@@ -377,6 +357,11 @@ impl Line<'_> {
 
     fn number(&self) -> Result<f64, ModelError> {
         Ok(self.numbers(1)?[0])
+    }
+
+    fn pair(&self) -> Result<[f64; 2], ModelError> {
+        let pair = self.numbers(2)?;
+        Ok([pair[0], pair[1]])
     }
 
     fn count(&self, limit: usize) -> Result<usize, ModelError> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use sha2::{Digest, Sha256};
 
 use crate::model::{Feature, Kind, Model};
-use crate::svm::{Bells, Vectors};
+use crate::svm::{KernelValues, VectorBuilder, Vectors};
 use crate::transform::Scoring;
 use crate::{ModelError, json, native};
 
@@ -36,14 +36,14 @@ pub struct ModelSet {
 /// What a reader finds in a file.
 pub(crate) struct Figures {
     pub(crate) features: Vec<Feature>,
-    pub(crate) vectors: Vectors,
+    pub(crate) vectors: VectorBuilder,
     pub(crate) members: Vec<Model>,
 }
 
 impl Figures {
     /// No members yet.
     pub(crate) fn of(features: Vec<Feature>) -> Self {
-        let vectors = Vectors::new(features.len());
+        let vectors = VectorBuilder::new(features.len());
         Figures {
             features,
             vectors,
@@ -154,7 +154,7 @@ impl ModelSet {
             origin: Origin::Bytes,
             sha256: hex(bytes),
             features,
-            vectors,
+            vectors: vectors.finish(),
             members,
         })
     }
@@ -236,15 +236,13 @@ impl ModelSet {
                 wanted: self.features.len(),
             });
         }
-        // Members of one set mostly normalise alike, and then have the same bells.
-        let mut shared: Option<Bells> = None;
+        // Members of one set mostly normalise alike, and then have the same kernel values.
+        let mut shared: Option<KernelValues> = None;
         let mut scores = self.members.iter().map(|member| {
             let (gamma, x) = (member.machine.gamma, member.inputs(values));
-            if !shared.as_ref().is_some_and(|bells| bells.are_of(gamma, &x)) {
-                shared = None;
-            }
-            let bells = shared.get_or_insert_with(|| Bells::new(&self.vectors, gamma, x));
-            let raw = member.raw(bells);
+            shared = shared.take().filter(|kernel| kernel.are_of(gamma, &x));
+            let kernel = shared.get_or_insert_with(|| KernelValues::new(&self.vectors, gamma, x));
+            let raw = member.raw(kernel);
             let transformed = member.transformed(raw, scoring);
             Score {
                 raw,
@@ -281,6 +279,7 @@ fn bag(members: Vec<Score>, first: &Model, scoring: Scoring) -> Bootstrap {
     let deviation = (squares / count).sqrt();
     let mut sorted: Vec<f64> = members.iter().map(|score| score.raw).collect();
     sorted.sort_by(f64::total_cmp);
+    let at = |p| percentile(p, &sorted).expect("a collection has a bootstrap member");
 
     let map = |raw| first.score(raw, scoring);
     const DELTA: f64 = 0.01;
@@ -288,21 +287,31 @@ fn bag(members: Vec<Score>, first: &Model, scoring: Scoring) -> Bootstrap {
     Bootstrap {
         bagging: map(mean),
         stddev: deviation * slope,
-        ci_p95_lo: map(percentile(&sorted, 2.5)),
-        ci_p95_hi: map(percentile(&sorted, 97.5)),
+        ci_p95_lo: map(at(2.5)),
+        ci_p95_hi: map(at(97.5)),
         members,
     }
 }
 
-/// The percentile of rising values, linear between neighbours.
-fn percentile(sorted: &[f64], percent: f64) -> f64 {
-    let place = percent * (sorted.len() - 1) as f64 / 100.0;
+/// The `p`-th percentile of the rising values `sorted`, `None` if there are none: with places
+/// counted from 0, the value at place `q = p * (n - 1) / 100`, linear between its neighbours, in
+/// the order of operations of libvmaf's `predict.c`. `p` is 0 to 100.
+///
+/// Between equal neighbours the value is theirs, which the formula alone could miss by a bit; a
+/// clip of equal scores has that score as every percentile.
+///
+/// ```
+/// assert_eq!(vmafx_models::percentile(25.0, &[1.0, 3.0, 7.0]), Some(2.0));
+/// ```
+pub fn percentile(p: f64, sorted: &[f64]) -> Option<f64> {
+    let place = p * sorted.len().checked_sub(1)? as f64 / 100.0;
     let (left, right) = (place.floor(), place.ceil());
-    let [low, high] = [left, right].map(|place| sorted[place as usize]);
-    if left == right {
-        return low;
-    }
-    low * (right - place) + high * (place - left)
+    let (low, high) = (*sorted.get(left as usize)?, *sorted.get(right as usize)?);
+    Some(if low == high {
+        low
+    } else {
+        low * (right - place) + high * (place - left)
+    })
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -357,8 +366,8 @@ mod tests {
         .unwrap()
     }
 
-    fn vectors() -> Vectors {
-        let mut vectors = Vectors::new(1);
+    fn vectors() -> VectorBuilder {
+        let mut vectors = VectorBuilder::new(1);
         vectors.place(&[0.0]);
         vectors
     }
@@ -403,6 +412,19 @@ mod tests {
         };
         let bootstrap = set.predict(&[0.0], open).unwrap().bootstrap.unwrap();
         assert_eq!(bootstrap.ci_p95_hi, 119.5);
+    }
+
+    #[test]
+    fn percentiles() {
+        let values = [1.0, 2.0, 4.0, 8.0, 16.0];
+        assert_eq!(percentile(0.0, &values), Some(1.0));
+        assert_eq!(percentile(50.0, &values), Some(4.0));
+        assert_eq!(percentile(100.0, &values), Some(16.0));
+        // Place 3.5.
+        assert_eq!(percentile(87.5, &values), Some(12.0));
+        assert_eq!(percentile(2.5, &[]), None);
+        // 0.1 * 0.3 + 0.1 * 0.7 is below 0.1.
+        assert_eq!(percentile(70.0, &[0.1, 0.1]), Some(0.1));
     }
 
     #[test]

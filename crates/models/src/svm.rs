@@ -1,4 +1,5 @@
-//! The support vector machine of a model: a sum of Gaussian bells around training samples.
+//! The support vector machine of a model: a weighted sum of radial basis functions (RBF)
+//! around training samples.
 //!
 //! Formula and text format are those of LIBSVM (Chang and Lin, "LIBSVM: a library for support
 //! vector machines", 2011), the nu-SVR with RBF kernel only; the order of the sums is that of
@@ -28,17 +29,35 @@ pub(crate) struct Vectors {
     /// is 0 here; `x - 0` squared is `x` squared to the bit, so sums are those over the sparse
     /// vectors of upstream.
     components: Vec<f64>,
-    places: HashMap<Vec<u64>, usize>,
 }
 
 impl Vectors {
-    /// A table for vectors of `width` components, at least one.
+    /// All vectors, in order.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &[f64]> {
+        self.components.chunks_exact(self.width)
+    }
+}
+
+/// [`Vectors`] while a file is read, when a vector's place is asked for by its components.
+pub(crate) struct VectorBuilder {
+    vectors: Vectors,
+    places: HashMap<Vec<u64>, usize>,
+}
+
+impl VectorBuilder {
+    /// For vectors of `width` components, at least one.
     pub(crate) fn new(width: usize) -> Self {
-        Vectors {
-            width,
-            components: Vec::new(),
+        VectorBuilder {
+            vectors: Vectors {
+                width,
+                components: Vec::new(),
+            },
             places: HashMap::new(),
         }
+    }
+
+    fn width(&self) -> usize {
+        self.vectors.width
     }
 
     /// The place of `vector`, put behind the others if it is new.
@@ -47,43 +66,43 @@ impl Vectors {
         let next = self.places.len();
         let place = *self.places.entry(bits).or_insert(next);
         if place == next {
-            self.components.extend_from_slice(vector);
+            self.vectors.components.extend_from_slice(vector);
         }
         place
     }
 
-    /// All vectors, in order.
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &[f64]> {
-        self.components.chunks_exact(self.width)
+    /// The vectors placed.
+    pub(crate) fn finish(self) -> Vectors {
+        self.vectors
     }
 }
 
-/// The bells of one frame: `exp(-gamma * |x - vector|^2)` for the vectors that are asked for,
-/// each computed once however many members use it.
-pub(crate) struct Bells<'a> {
+/// Values of the kernel for one frame: `exp(-gamma * |x - vector|^2)` for the support vectors
+/// that are asked for, each computed once however many members use it.
+pub(crate) struct KernelValues<'a> {
     vectors: &'a Vectors,
     gamma: f64,
     x: Vec<f64>,
-    heights: Vec<Option<f64>>,
+    values: Vec<Option<f64>>,
 }
 
-impl<'a> Bells<'a> {
+impl<'a> KernelValues<'a> {
     pub(crate) fn new(vectors: &'a Vectors, gamma: f64, x: Vec<f64>) -> Self {
-        Bells {
+        KernelValues {
             vectors,
             gamma,
             x,
-            heights: vec![None; vectors.iter().len()],
+            values: vec![None; vectors.iter().len()],
         }
     }
 
-    /// Whether these are the bells for `gamma` and `x`.
+    /// Whether these are the values for `gamma` and `x`.
     pub(crate) fn are_of(&self, gamma: f64, x: &[f64]) -> bool {
         self.gamma == gamma && self.x == x
     }
 
-    fn height(&mut self, place: usize) -> f64 {
-        *self.heights[place].get_or_insert_with(|| {
+    fn value(&mut self, place: usize) -> f64 {
+        *self.values[place].get_or_insert_with(|| {
             let vector = &self.vectors.components[place * self.x.len()..];
             let mut distance = 0.0;
             for (x, component) in self.x.iter().zip(vector) {
@@ -96,11 +115,11 @@ impl<'a> Bells<'a> {
 }
 
 impl Machine {
-    /// The machine's answer, from bells of its gamma.
-    pub(crate) fn predict(&self, bells: &mut Bells) -> f64 {
+    /// The machine's answer, from kernel values of its gamma.
+    pub(crate) fn predict(&self, kernel: &mut KernelValues) -> f64 {
         let mut total = 0.0;
         for (coefficient, place) in &self.terms {
-            total += coefficient * bells.height(*place);
+            total += coefficient * kernel.value(*place);
         }
         total - self.rho
     }
@@ -110,7 +129,7 @@ impl Machine {
     pub(crate) fn from_libsvm(
         text: &str,
         key: &str,
-        vectors: &mut Vectors,
+        vectors: &mut VectorBuilder,
         budget: &mut usize,
     ) -> Result<Self, ModelError> {
         let mut lines = (1..).zip(text.lines());
@@ -159,7 +178,7 @@ impl Machine {
             rho: number("rho")?,
             terms: Vec::new(),
         };
-        let features = vectors.width;
+        let features = vectors.width();
         let mut vector = vec![0.0; features];
         for (number, line) in lines {
             let at = Line { key, number };
@@ -237,9 +256,9 @@ mod tests {
                         rho -1.5\nSV\n4 1:0.25 3:1 \n-2 2:0.5 \n";
 
     fn read(text: &str) -> Result<(Machine, Vectors), ModelError> {
-        let mut vectors = Vectors::new(3);
+        let mut vectors = VectorBuilder::new(3);
         let machine = Machine::from_libsvm(text, "model", &mut vectors, &mut 10)?;
-        Ok((machine, vectors))
+        Ok((machine, vectors.finish()))
     }
 
     #[test]
@@ -249,11 +268,11 @@ mod tests {
         assert_eq!(machine.terms, [(4.0, 0), (-2.0, 1)]);
         // Distances 0.75^2 + 0.5^2 + 1 = 1.8125 and 1 + 0 + 4 = 5.
         let expected = (4.0 * exp(-0.90625) + -2.0 * exp(-2.5)) + 1.5;
-        let mut bells = Bells::new(&vectors, machine.gamma, vec![1.0, 0.5, 2.0]);
-        assert_eq!(machine.predict(&mut bells), expected);
-        assert_eq!(machine.predict(&mut bells), expected);
-        assert!(bells.are_of(0.5, &[1.0, 0.5, 2.0]));
-        assert!(!bells.are_of(0.25, &[1.0, 0.5, 2.0]) && !bells.are_of(0.5, &[1.0, 0.5, 2.5]));
+        let mut kernel = KernelValues::new(&vectors, machine.gamma, vec![1.0, 0.5, 2.0]);
+        assert_eq!(machine.predict(&mut kernel), expected);
+        assert_eq!(machine.predict(&mut kernel), expected);
+        assert!(kernel.are_of(0.5, &[1.0, 0.5, 2.0]));
+        assert!(!kernel.are_of(0.25, &[1.0, 0.5, 2.0]) && !kernel.are_of(0.5, &[1.0, 0.5, 2.5]));
     }
 
     #[test]
@@ -265,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_budget_is_kept() {
-        let (mut budget, mut vectors) = (3, Vectors::new(3));
+        let (mut budget, mut vectors) = (3, VectorBuilder::new(3));
         Machine::from_libsvm(TEXT, "model", &mut vectors, &mut budget).unwrap();
         assert_eq!(budget, 1);
         let error = Machine::from_libsvm(TEXT, "model", &mut vectors, &mut budget).unwrap_err();

@@ -3,7 +3,8 @@
 //!
 //! `score` has every option of Netflix's `vmaf` tool under the same name and meaning, so `-h` is
 //! the height there. A program called `vmaf` has those options at its top level. What upstream
-//! ignores (unknown options, `-c`, surplus words) is refused.
+//! ignores (unknown options, `-c`, surplus words) is refused. Wherever the name of an option has
+//! `-` or `_` between words, the other one is taken as well.
 
 mod score;
 mod upstream;
@@ -11,12 +12,15 @@ mod upstream;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{
+    ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+};
 use clap_complete::Shell;
 
 use crate::failure::{CLASSES, Failure};
 
 pub(crate) use score::{Addition, ScoreArgs};
+pub(crate) use upstream::command as upstream_command;
 
 /// Scores video quality: VMAF, PSNR and the features they are made of.
 #[derive(Debug, Parser)]
@@ -25,17 +29,13 @@ pub(crate) use score::{Addition, ScoreArgs};
     disable_version_flag = true,
     disable_help_subcommand = true
 )]
-#[command(
-    infer_long_args = true,
-    args_override_self = true,
-    max_term_width = 100
-)]
+#[command(args_override_self = true, max_term_width = 100)]
 struct Cli {
     /// Print the version, what was built in and the backends found.
     #[arg(short = 'V', short_alias = 'v', long)]
     version: bool,
     /// Same as `vmafx features`.
-    #[arg(long, conflicts_with = "version")]
+    #[arg(long, alias = "list_features", conflicts_with = "version")]
     list_features: bool,
     /// Same as `vmafx backends`.
     #[arg(long, conflicts_with_all = ["version", "list_features"])]
@@ -61,16 +61,21 @@ pub(crate) enum Action {
         /// Whether the program answers as `vmaf`.
         upstream: bool,
     },
+    /// Print the licences of this program and of the models in it.
+    Licences,
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
         shell: Shell,
+        /// The name that the program goes by.
+        #[arg(default_value_t, value_enum)]
+        name: Name,
     },
     /// Print a manual page in roff, or write all of them.
     Man {
-        /// Subcommand whose page is wanted; without it the page of vmafx.
+        /// Subcommand whose page is wanted, or `vmaf`; without it the page of vmafx.
         topic: Option<String>,
-        /// Write the pages of vmafx and all its subcommands to this folder.
+        /// Write the pages of vmafx, all its subcommands and vmaf to this folder.
         #[arg(long, value_name = "FOLDER", conflicts_with = "topic")]
         all: Option<PathBuf>,
     },
@@ -82,6 +87,16 @@ pub(crate) enum Action {
     /// Print text that clap has made: the answer to `--help`.
     #[command(skip)]
     Print(String),
+}
+
+/// A name that the program answers to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Name {
+    /// The command with its subcommands.
+    #[default]
+    Vmafx,
+    /// The command line of Netflix's tool.
+    Vmaf,
 }
 
 /// Options of lists.
@@ -244,11 +259,43 @@ mod tests {
             (Some(2), Some(Chroma::Yuv420))
         );
         assert_eq!(args.output, Some("p.json".into()));
-        assert!(error("vmaf a b --frame 3").contains("--frame"));
-        assert_eq!(score("vmafx score a b --frame_c 3").frame_cnt, Some(3));
-        assert_eq!(score("vmafx score a b --frame-cnt 3").frame_cnt, Some(3));
+        // Too short to tell, and what only this program knows.
+        for line in [
+            "vmaf a b --frame 3",
+            "vmaf a b --precis 3",
+            "vmafx score a b --frame_c 3",
+            "vmafx --list",
+        ] {
+            assert!(error(line).contains("unexpected argument '--"), "{line}");
+        }
         // A value that looks like an option stays a value.
         assert_eq!(score("vmaf a b --output=--p").output, Some("--p".into()));
+    }
+
+    #[test]
+    fn words_of_an_option_are_joined_either_way() {
+        let mut command = command();
+        command.build();
+        let all = command.get_subcommands().chain([&command]);
+        let mut joined = 0;
+        for arg in all.flat_map(|command| command.get_arguments()) {
+            let Some(name) = arg.get_long().filter(|name| name.contains(['-', '_'])) else {
+                continue;
+            };
+            let swap = |c| match c {
+                '-' => '_',
+                '_' => '-',
+                c => c,
+            };
+            let other: String = name.chars().map(swap).collect();
+            let aliases = arg.get_all_aliases().unwrap_or_default();
+            assert!(aliases.contains(&other.as_str()), "--{name}: {aliases:?}");
+            joined += 1;
+        }
+        assert!(joined > 10);
+        let args = score("vmafx score a b --alignment_range 3 --frame-cnt 3 --allow_unequal");
+        assert_eq!((args.alignment_range, args.frame_cnt), (3, Some(3)));
+        assert!(args.allow_unequal);
     }
 
     #[test]

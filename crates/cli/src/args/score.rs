@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgMatches, Args};
 use vmafx_api::Chroma;
-use vmafx_engine::{OutputFormat, Pooling, Precision};
+use vmafx_engine::{OutputFormat, Pooling, Precision, Request};
 
 use crate::failure::Failure;
 use crate::presets::{self, Preset};
@@ -81,11 +81,16 @@ pub(crate) struct ScoreArgs {
     pub(crate) frame_skip_dist: u32,
     /// Accept inputs of different length and score the frames that both have. Without this the
     /// exit code is that of a wrong input, and the report says that it is not complete.
-    #[arg(long, help_heading = "Input")]
+    #[arg(long, alias = "allow_unequal", help_heading = "Input")]
     pub(crate) allow_unequal: bool,
     /// Score interlaced y4m video as if its frames were progressive.
-    #[arg(long, help_heading = "Input")]
+    #[arg(long, alias = "interlaced_as_frames", help_heading = "Input")]
     pub(crate) interlaced_as_frames: bool,
+    /// Write this remark into the report, such as what was done to a video before. A program
+    /// that scales or converts and then calls this one should say so here. Repeatable.
+    #[arg(long, value_name = "TEXT", help_heading = "Input")]
+    #[arg(action = clap::ArgAction::Append)]
+    pub(crate) note: Vec<String>,
 
     /// Model: a name, or fields with colons between: version=NAME, path=FILE, name=REPORT_NAME,
     /// disable_clip, enable_transform, FEATURE.OPTION=VALUE. Repeatable. Without it:
@@ -136,8 +141,14 @@ pub(crate) struct ScoreArgs {
     pub(crate) threads: Option<u32>,
     /// Look for a shift between the videos of up to this many frames and warn of it; 0 = do
     /// not look.
-    #[arg(long, value_name = "FRAMES", help_heading = "Scoring")]
-    #[arg(value_parser = syntax::unsigned, allow_negative_numbers = true, default_value = "5")]
+    #[arg(
+        long,
+        alias = "alignment_range",
+        value_name = "FRAMES",
+        help_heading = "Scoring"
+    )]
+    #[arg(value_parser = syntax::unsigned, allow_negative_numbers = true)]
+    #[arg(default_value_t = Request::default().alignment_range)]
     pub(crate) alignment_range: u32,
     /// Use only this backend, or this device of it: NAME or NAME:NUMBER.
     #[arg(long, value_name = "NAME", help_heading = "Scoring")]

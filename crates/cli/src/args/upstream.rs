@@ -1,5 +1,6 @@
-//! The command line of a program called `vmaf`: the options of `score`, with long options
-//! shortened as `getopt_long` lets them be.
+//! The command line of a program called `vmaf`: the options of `score`, with upstream's long
+//! options shortened as `getopt_long` lets them be. Nothing else is: a short form of ours would
+//! change its meaning with the next option that begins so.
 
 use std::ffi::OsString;
 
@@ -37,12 +38,11 @@ const UPSTREAM: [&str; 25] = [
 ];
 
 /// The command of a program called `vmaf`.
-pub(super) fn command() -> Command {
+pub(crate) fn command() -> Command {
     ScoreArgs::augment_args(Command::new("vmaf"))
         .about("Scores a distorted video against its reference, with the options of Netflix's vmaf")
         .disable_help_flag(true)
         .disable_version_flag(true)
-        .infer_long_args(true)
         .args_override_self(true)
         .max_term_width(100)
         .after_long_help(exit_codes())

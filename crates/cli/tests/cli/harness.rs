@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -87,8 +88,18 @@ fn upstream_name() -> &'static str {
 }
 
 fn clean(mut command: Command) -> Command {
-    command.stdin(Stdio::null()).env_remove("VMAFX_MODEL_PATH");
+    command.stdin(Stdio::null());
     command
+        .env_remove("VMAFX_MODEL_PATH")
+        .env_remove("VMAFX_CPU_LEVEL");
+    command
+}
+
+/// Tells, past the capture of the test harness, that a part of a test could not run here.
+pub(crate) fn skipped(what: &str, why: &str) {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
+    let _ = writeln!(std::io::stderr(), "skipped {count}: {what}: {why}");
 }
 
 /// Runs `command` to its end.

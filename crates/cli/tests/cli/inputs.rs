@@ -53,6 +53,51 @@ fn ur_13_every_way_in_gives_the_same_scores() {
     }
 }
 
+/// UR-03: odd sizes have chroma planes that are rounded up, and the frames after the first line
+/// up.
+#[test]
+fn ur_03_odd_sizes() {
+    let options = "-n --feature psnr=enable_mse=true";
+    for (chroma, half) in [(420, 10 * 10), (422, 10 * 19)] {
+        let clips = Clips::new();
+        let shape = format!("size=19x19,chroma={chroma},frames=3");
+        let (reference, distorted) = (
+            format!("synth:tex,{shape}"),
+            format!("synth:tex,{shape},dist=noise:9"),
+        );
+        let wanted = csv(&reference, &distorted, options);
+        let raw = clips.make("r.yuv", &reference, 0..3);
+        let bytes = std::fs::read(&raw).unwrap();
+        assert_eq!(bytes.len(), 3 * (19 * 19 + 2 * half));
+        let flags = format!("{options} -w 19 -h 19 -p {chroma} -b 8");
+        assert_eq!(
+            csv(&raw, &clips.make("d.yuv", &distorted, 0..3), &flags),
+            wanted
+        );
+        let y4m = (
+            clips.make("r.y4m", &reference, 0..3),
+            clips.make("d.y4m", &distorted, 0..3),
+        );
+        assert_eq!(csv(&y4m.0, &y4m.1, options), wanted);
+        // Chroma rounded down is not a whole number of frames.
+        let short = clips.write("short.yuv", &bytes[..3 * (19 * 19 + 2 * 81)]);
+        let text = run_line(&format!("score {short} {short} {flags}")).fails("input");
+        assert!(text.contains("not a whole number"), "{text}");
+    }
+}
+
+/// UR-11: 4:1:1 is refused at every width.
+#[test]
+fn ur_11_four_one_one() {
+    let clips = Clips::new();
+    for width in 1..=9 {
+        let header = format!("YUV4MPEG2 W{width} H2 F25:1 Ip C411\nFRAME\n");
+        let video = clips.write("411.y4m", [header.as_bytes(), &[9; 40]].concat());
+        let text = run_line(&format!("score {video} {video} -n --feature psnr")).fails("input");
+        assert!(text.contains("C411"), "{text}");
+    }
+}
+
 /// UR-64: `-` is one of the two, FIFOs may be both, in whatever order their writers open them.
 #[cfg(unix)]
 #[test]
@@ -354,6 +399,36 @@ fn damage_leaves_no_report() {
     assert_eq!(crate::harness::wait(&mut child, "cut pipe").code(), Some(2));
 }
 
+/// The failure of an early frame is told, not the damage of a later one that the reader meets
+/// while workers are still busy.
+#[test]
+fn an_earlier_failure_comes_first() {
+    let synth = "synth:tex,size=96x64,depth=10,frames=10";
+    let clips = Clips::new();
+    let whole = clips.make("whole.y4m", synth, 0..10);
+    let mut bytes = std::fs::read(&whole).unwrap();
+    let header = bytes.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+    let frame = (bytes.len() - header) / 10;
+    // A sample above 1023 in the bottom row of frame 3, and an end within frame 9.
+    let place = header + 3 * frame + 6 + 2 * 96 * 63;
+    bytes[place..place + 2].copy_from_slice(&[0xff, 0xff]);
+    bytes.truncate(header + 9 * frame + 100);
+    let damaged = clips.write("damaged.y4m", bytes);
+    for turn in 0..12 {
+        let threads = [1, 2, 8, 16][turn % 4];
+        let line = format!(
+            "score {whole} {damaged} --threads {threads} -o {}",
+            clips.text("r.xml")
+        );
+        let text = run_line(&line).fails("input");
+        assert!(
+            text.contains("frame 3") && text.contains("1023"),
+            "{line}: {text}"
+        );
+    }
+    assert_eq!(clips.names(), ["damaged.y4m", "whole.y4m"]);
+}
+
 /// A sample that the depth cannot hold.
 #[test]
 fn samples_above_the_depth() {
@@ -367,12 +442,22 @@ fn samples_above_the_depth() {
 #[cfg(unix)]
 #[test]
 fn a_stopped_run_leaves_no_report() {
+    use std::io::{BufRead, BufReader};
     let clips = Clips::new();
     clips.write("report.json", "earlier");
     let endless = "synth:tex,size=64x48,frames=1000000000";
-    let line = format!("score {endless} {endless} -o {}", clips.text("report.json"));
-    let mut child = vmafx(&line).stderr(Stdio::null()).spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    let line = format!(
+        "score {endless} {endless} --stream jsonl -o {}",
+        clips.text("report.json")
+    );
+    let mut command = vmafx(&line);
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    // With the first scores it is in the middle of its work.
+    let mut first = String::new();
+    lines.read_line(&mut first).unwrap();
+    assert!(first.starts_with("{\"frameNum\":0,"), "{first}");
     assert!(child.try_wait().unwrap().is_none(), "still at work");
     let stopped = std::process::Command::new("kill")
         .args(["-TERM", &child.id().to_string()])

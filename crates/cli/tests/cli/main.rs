@@ -6,9 +6,14 @@
     reason = "a test says by panicking what went wrong"
 )]
 
+mod destinations;
+mod environment;
+#[cfg(unix)]
+mod fifo;
 mod harness;
 mod inputs;
 mod options;
 mod outputs;
 mod pages;
 mod scores;
+mod upstream;

@@ -43,10 +43,25 @@ fn every_upstream_option_is_taken_under_both_names() {
     let options: Vec<_> = videos.into_iter().chain(options.flatten()).collect();
     let ours = run(with(vmafx("score"), &options)).ok();
     let theirs = run(with(vmaf(""), &options)).ok();
-    // --sub is the last format.
-    assert!(ours.stdout.starts_with("{0}{1}frame: 0|psnr_y: ") || ours.stdout.contains("vif"));
-    assert_eq!(ours.stdout, theirs.stdout);
-    assert_eq!(ours.stdout.lines().count(), 2);
+    // --sub is the last format. The features of the model come first, for it is given first.
+    let wanted = run_line(&format!(
+        "score {REF} {DIS} -n -m vmaf_v0.6.1 --feature psnr --sub -o - --frame_cnt 2"
+    ));
+    let wanted = wanted.ok().stdout;
+    let names = wanted.lines().next().unwrap().split('|');
+    let names: Vec<_> = names
+        .map(|field| field.split(": ").next().unwrap())
+        .collect();
+    assert_eq!(
+        names.join(" "),
+        "{0}{1}frame integer_adm2 integer_aim integer_adm3 integer_adm_scale0 integer_adm_scale1 \
+         integer_adm_scale2 integer_adm_scale3 VMAF_integer_feature_motion_sad_score \
+         integer_vif_scale0 integer_vif_scale1 integer_vif_scale2 integer_vif_scale3 psnr_y \
+         psnr_cb psnr_cr integer_motion2 integer_motion3 "
+    );
+    assert_eq!(ours.stdout, wanted);
+    assert_eq!(theirs.stdout, wanted);
+    assert_eq!(wanted.lines().count(), 2);
 
     let short = format!("-r {reference} -d {distorted} -w 64 -h 48 -p 420 -b 8 -nq --feature psnr");
     let short = run(with(vmaf(&short), ["--csv", "-o", "-"])).ok();
@@ -75,6 +90,8 @@ fn help_names_every_option() {
         ("--backend", None),
         ("--allow-unequal", None),
         ("--interlaced-as-frames", None),
+        ("--alignment-range", None),
+        ("--note", None),
     ]) {
         assert!(help.contains(name), "{name} in {help}");
     }
@@ -130,7 +147,7 @@ fn ur_71_exit_codes_tell_the_class() {
         (
             "usage",
             format!("score {pair} --stream jsonl -o -"),
-            "two outputs go to `-`",
+            "two outputs go to standard output",
         ),
         (
             "usage",
@@ -139,8 +156,8 @@ fn ur_71_exit_codes_tell_the_class() {
         ),
         (
             "input",
-            format!("score {REF} /nonexistent/a.y4m"),
-            "/nonexistent/a.y4m",
+            format!("score {REF} /dev/null/a.y4m"),
+            "/dev/null/a.y4m",
         ),
         (
             "input",
@@ -159,8 +176,8 @@ fn ur_71_exit_codes_tell_the_class() {
         ),
         (
             "model",
-            format!("score {pair} -m path=/nonexistent.json"),
-            "/nonexistent.json",
+            format!("score {pair} -m path=/dev/null/model.json"),
+            "/dev/null/model.json",
         ),
         (
             "model",
@@ -189,8 +206,8 @@ fn ur_71_exit_codes_tell_the_class() {
         ),
         (
             "output",
-            format!("score {pair} -o /nonexistent/report.json"),
-            "/nonexistent/report.json",
+            format!("score {pair} -o /dev/null/report.json"),
+            "/dev/null/report.json",
         ),
         (
             "output",
@@ -230,6 +247,29 @@ fn ur_68_every_accepted_option_acts() {
         .map(|option| option["name"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["cpumask", "gpumask"]);
+    // One spelling each, that of the help, whichever was typed.
+    let typed = "--alignment_range 3 --frame-cnt 2 --pool p5,median --threads 2 --no-prediction \
+                 --allow_unequal -m vmaf_v0.6.1";
+    let options = &json(REF, DIS, typed)["provenance"]["options"];
+    let options: Vec<_> = options
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|option| {
+            let text = |key: &str| option[key].as_str().unwrap().to_owned();
+            format!("{}={}", text("name"), text("value"))
+        })
+        .collect();
+    assert_eq!(
+        options,
+        [
+            "frame_cnt=2",
+            "allow-unequal=true",
+            "no_prediction=true",
+            "alignment-range=3",
+            "pool=p5,median"
+        ]
+    );
     let feature = &report["provenance"]["features"][0];
     assert_eq!(
         (&feature["backend"], &feature["isa"]),

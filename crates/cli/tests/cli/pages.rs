@@ -82,6 +82,16 @@ fn ur_110_version_and_backends() {
 }
 
 #[test]
+fn licences() {
+    let text = run_line("licences").ok().stdout;
+    let first = text.lines().next().unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let wanted = format!("vmafx {version}: (Apache-2.0 OR MIT) AND BSD-2-Clause-Patent");
+    assert_eq!(first, wanted);
+    assert!(text.contains("Copyright (c) 2020 Netflix, Inc."), "{text}");
+}
+
+#[test]
 fn help_topics() {
     for topic in [
         "",
@@ -129,9 +139,15 @@ fn manual_pages() {
     }
     let clips = Clips::new();
     run_line(&format!("man --all {}", clips.text("pages"))).ok();
-    for name in ["vmafx.1", "vmafx-score.1", "vmafx-features.1"] {
+    for name in ["vmafx.1", "vmafx-score.1", "vmafx-features.1", "vmaf.1"] {
         assert!(clips.path("pages").join(name).is_file(), "{name}");
     }
+    let page = run_line("man vmaf").ok().stdout;
+    assert!(
+        page.contains(".TH vmaf 1") && page.contains("frame_skip_ref"),
+        "{page}"
+    );
+    assert!(!page.contains("vmafx score"), "{page}");
     run_line("man nothing").fails("usage");
 }
 
@@ -140,6 +156,13 @@ fn completions() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = run_line(&format!("completions {shell}")).ok().stdout;
         assert!(script.contains("frame_skip_dist"), "{shell}");
+        assert!(script.contains("licences"), "{shell}");
+        let upstream = run_line(&format!("completions {shell} vmaf")).ok().stdout;
+        assert!(upstream.contains("frame_skip_dist"), "{shell}");
+        assert!(
+            upstream.contains("vmaf") && !upstream.contains("licences"),
+            "{shell}"
+        );
         if shell == "bash" {
             let clips = Clips::new();
             let path = clips.write("vmafx.bash", script);

@@ -1,6 +1,8 @@
 //! What comes out: cuts, threads, subsampling, warnings, known values.
 
-use crate::harness::{Clips, csv, json, run_line};
+use std::process::Stdio;
+
+use crate::harness::{Clips, csv, json, run, run_line, vmafx, wait};
 
 const REF: &str = "synth:tex,size=64x48,frames=9,cut=5";
 const DIS: &str = "synth:tex,size=64x48,frames=9,cut=5,dist=blur:1+noise:3";
@@ -95,10 +97,10 @@ fn ur_32_misalignment_is_told() {
     let run = run_line(&format!("score {reference} {late}")).ok();
     assert!(run.stderr.contains("warning[misaligned]"), "{}", run.stderr);
     assert!(run.stderr.contains("2 frames"), "{}", run.stderr);
-    let run = run_line(&format!("score {reference} {late} --alignment_range 0"));
-    assert_eq!(run.code, Some(1));
-    let run = run_line(&format!("score {reference} {late} --alignment-range 0")).ok();
-    assert!(!run.stderr.contains("misaligned"), "{}", run.stderr);
+    for range in ["--alignment-range 0", "--alignment_range=1"] {
+        let run = run_line(&format!("score {reference} {late} {range}")).ok();
+        assert!(!run.stderr.contains("misaligned"), "{}", run.stderr);
+    }
     let run = run_line(&format!("score {reference} {reference}")).ok();
     assert!(!run.stderr.contains("misaligned"), "{}", run.stderr);
 }
@@ -155,13 +157,164 @@ fn high_dynamic_range_is_told() {
     );
 }
 
-/// UR-36: depths that a metric is not defined for are refused at the start.
+/// UR-09 and UR-77: full-range content at sizes that fill no vector, with the instructions of
+/// this processor, with none of them, and with the level that every processor has.
 #[test]
-fn ur_36_depths() {
-    let synth = "synth:tex,size=64x48,depth=9,frames=2";
-    let run = run_line(&format!("score {synth} {synth} -n --feature psnr"));
-    if run.code != Some(0) {
-        let text = run.fails("model");
-        assert!(text.contains("psnr") && text.contains('9'), "{text}");
+fn ur_09_ur_77_instructions_change_nothing() {
+    for (size, depth) in [("130x70", 8), ("67x51", 10), ("98x66", 16)] {
+        let shape = format!("size={size},depth={depth},frames=2");
+        for (reference, distorted) in [
+            (
+                format!("synth:checker,k=1,{shape}"),
+                format!("synth:checker,k=3,{shape}"),
+            ),
+            (
+                format!("synth:checker,k=8,{shape}"),
+                format!("synth:checker,k=8,{shape},dist=shift:1:1+noise:128"),
+            ),
+            (
+                format!("synth:rand,{shape}"),
+                format!("synth:rand,{shape},seed=9"),
+            ),
+        ] {
+            let options = "--precision max --feature psnr";
+            let fastest = csv(&reference, &distorted, options);
+            let masked = csv(&reference, &distorted, &format!("{options} --cpumask -1"));
+            assert_eq!(fastest, masked, "{reference}");
+            let line = format!("score {reference} {distorted} {options} --csv -o -");
+            let mut command = vmafx(&line);
+            command.env("VMAFX_CPU_LEVEL", "portable");
+            assert_eq!(run(command).ok().stdout, fastest, "{reference}");
+        }
     }
+    let mut command = vmafx(&format!("score {REF} {DIS}"));
+    command.env("VMAFX_CPU_LEVEL", "mmx");
+    let text = run(command).fails("backend");
+    assert!(
+        text.contains("no CPU level `mmx`; the levels are: portable"),
+        "{text}"
+    );
+}
+
+/// UR-38: no finite input gives a score that is not a number.
+#[test]
+fn ur_38_extremes_have_scores() {
+    let scenes = [
+        "black",
+        "flat,level=0",
+        "flat,level=65535",
+        "flat,level=33000",
+        "checker,k=1",
+        "checker,k=9",
+        "rand",
+        "rand,seed=5",
+        "tex",
+    ];
+    let distortions = [
+        "",
+        ",dist=noise:1",
+        ",dist=noise:128",
+        ",dist=add:255",
+        ",dist=add:-255",
+    ];
+    let mut turn = 0;
+    for reference in scenes {
+        for distorted in scenes {
+            // Each depth, length and distortion meets each scene.
+            turn += 1;
+            let depth = [8, 10, 12, 16][turn % 4];
+            let shape = format!("size=66x50,depth={depth},frames={}", 1 + turn % 2);
+            let dist = distortions[turn % 5];
+            let (reference, distorted) = (
+                format!("synth:{reference},{shape}"),
+                format!("synth:{distorted},{shape}{dist}"),
+            );
+            let text = csv(&reference, &distorted, "--feature psnr --precision max");
+            let (_, rows) = text.split_once('\n').unwrap();
+            for value in rows.split([',', '\n']).filter(|value| !value.is_empty()) {
+                let number: f64 = value.parse().unwrap_or(f64::NAN);
+                assert!(number.is_finite(), "{reference} {distorted}: {text}");
+            }
+        }
+    }
+}
+
+/// UR-51: the planes have scores of their own, and VMAF looks at luma only.
+#[test]
+fn ur_51_planes_are_apart() {
+    let clips = Clips::new();
+    let reference = clips.make("r.yuv", REF, 0..2);
+    let mut bytes = std::fs::read(&reference).unwrap();
+    let (luma, chroma) = (64 * 48, 32 * 24);
+    for frame in bytes.chunks_mut(luma + 2 * chroma) {
+        frame[luma..luma + chroma]
+            .iter_mut()
+            .for_each(|sample| *sample ^= 0x40);
+        frame[luma + chroma..]
+            .iter_mut()
+            .for_each(|sample| *sample ^= 1);
+    }
+    let distorted = clips.write("d.yuv", bytes);
+    let raw = "-w 64 -h 48 -p 420 -b 8 --feature psnr";
+    let [damaged, whole] = [&distorted, &reference]
+        .map(|video| json(&reference, video, raw)["pooled_metrics"].clone());
+    assert_eq!(damaged["vmaf"], whole["vmaf"]);
+    let psnr = ["psnr_y", "psnr_cb", "psnr_cr"].map(|name| damaged[name]["mean"].as_f64().unwrap());
+    // 64 and 1 away everywhere: 20 log10(255 / 64) and 20 log10(255).
+    assert_eq!(psnr, [60.0, 12.007204, 48.130804]);
+}
+
+/// UR-54: frames that subsampling leaves out are given back, with several threads as well.
+#[cfg(target_os = "linux")]
+#[test]
+fn ur_54_memory_is_flat() {
+    use std::io::{BufRead, BufReader, Write};
+    const FEW: usize = 240;
+    const MANY: usize = 3000;
+    // Repeated, it would be 60 MB if every frame were kept.
+    let bytes = crate::harness::frames("synth:tex,size=96x96,frames=1", 0..1, true);
+    let header = bytes.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+    let still = format!("synth:flat,size=96x96,frames={MANY}");
+    let mut command = vmafx(&format!(
+        "score - {still} --subsample 3 --threads 2 --stream jsonl -q"
+    ));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let (go_on, wait_for) = std::sync::mpsc::channel::<()>();
+    let writer = std::thread::spawn(move || {
+        input.write_all(&bytes[..header]).unwrap();
+        for number in 0..MANY {
+            // The last frame is held back until the second measurement.
+            if number == FEW || number == MANY - 1 {
+                wait_for.recv().unwrap();
+            }
+            input.write_all(&bytes[header..]).unwrap();
+        }
+    });
+    let status = format!("/proc/{}/status", child.id());
+    let peak = || -> u64 {
+        let text = std::fs::read_to_string(&status).unwrap();
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))
+            .unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    };
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    // Frames that look ahead leave the last lines pending.
+    let mut read = |count: usize| (0..count).for_each(|_| drop(lines.next().unwrap().unwrap()));
+    read(FEW / 3 - 2);
+    let early = peak();
+    go_on.send(()).unwrap();
+    read((MANY - FEW) / 3);
+    let late = peak();
+    go_on.send(()).unwrap();
+    assert_eq!(lines.count(), 2);
+    writer.join().unwrap();
+    assert_eq!(wait(&mut child, "memory").code(), Some(0));
+    assert!(
+        late < early + 4096,
+        "{early} kB after {FEW} frames, {late} kB after {MANY}"
+    );
 }

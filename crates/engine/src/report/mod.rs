@@ -229,14 +229,13 @@ impl Outcome {
         }
         let store = self.scores.read();
         for (score, name) in store.names().iter().enumerate() {
-            let mut pooled = Vec::with_capacity(methods.len());
-            for &pooling in &methods {
-                let places = 0..self.provenance.frames.scored;
-                if let Ok(Some(value)) = store.pool(score, pooling, places)? {
-                    pooled.push((pooling, value));
-                }
-            }
-            metric(name, &pooled)?;
+            let column = store.column(score, 0..self.provenance.frames.scored)?;
+            let column = column.unwrap_or_default();
+            let pooled = methods.iter().filter_map(|&pooling| {
+                let value = pooling.pool(column.iter().copied())?;
+                Some((pooling, value))
+            });
+            metric(name, &pooled.collect::<Vec<_>>())?;
         }
         Ok(())
     }

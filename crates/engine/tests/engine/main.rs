@@ -5,6 +5,7 @@
 
 mod contexts;
 mod failures;
+mod memory;
 mod models;
 mod order;
 mod reports;

@@ -42,7 +42,7 @@ fn a_model_is_evaluated_as_soon_as_its_features_are_final() {
     );
     let told = Arc::new(Mutex::new(Vec::new()));
     let listener = told.clone();
-    context.on_frame(move |scores: &FrameScores<'_>| {
+    let observed = context.on_frame(move |scores: &FrameScores<'_>| {
         let line: Vec<_> = scores
             .iter()
             .map(|(name, value)| format!("{name}={value}"))
@@ -52,6 +52,7 @@ fn a_model_is_evaluated_as_soon_as_its_features_are_final() {
             .unwrap()
             .push(format!("{}: {}", scores.frame(), line.join(" ")));
     });
+    observed.unwrap();
     feed_samples(&mut context, &[(9, 9), (9, 4)]).unwrap();
     context.settle().unwrap();
     // Frame 0: step 0, probe_next 5, so the bell is 1, the sum 3 and the clip at 2.5.

@@ -1,9 +1,13 @@
 //! Results do not depend on threads; subsampling; what is known when.
 
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
-use vmafx_engine::{Context, FrameScores, OutputFormat, Pooling, Precision, ScoreError, Warning};
+use vmafx_engine::{
+    Context, EngineError, ErrorKind, FrameScores, OutputFormat, Pooling, Precision, ScoreError,
+    Warning,
+};
 use vmafx_metrics::{Column, find};
 
 use crate::rig::*;
@@ -43,13 +47,14 @@ fn results_are_put_in_order() {
             Context::with_backends(format(16, 16, 8), request, &fake(behaviour)).unwrap();
         let told = Arc::new(Mutex::new(Vec::new()));
         let listener = told.clone();
-        context.on_frame(move |scores: &FrameScores<'_>| {
+        let observed = context.on_frame(move |scores: &FrameScores<'_>| {
             let next = scores.get("probe_next_g_2").unwrap();
             listener
                 .lock()
                 .unwrap()
                 .push((scores.frame(), scores.get("step").unwrap(), next));
         });
+        observed.unwrap();
         feed(&mut context, 60).unwrap();
         let outcome = context.finish().unwrap();
         let told = told.lock().unwrap().clone();
@@ -203,71 +208,48 @@ fn queries_do_not_disturb_the_run() {
     assert_eq!(run(true), run(false));
 }
 
-/// Frames are recycled: however long the clip, only those in flight exist.
+/// A slow reader of scores holds up the frames behind, not the work on them.
 #[test]
-fn frames_do_not_pile_up() {
+fn pixel_work_goes_on_while_the_observer_is_busy() {
+    let (told, started) = mpsc::channel();
     let backends = fake(Behaviour {
-        jitter: true,
+        started: Some(told),
         ..Behaviour::default()
     });
-    let request = request(&["probe", "step"], 3);
-    let mut context = Context::with_backends(format(16, 16, 8), request, &backends).unwrap();
-    let pool = vmafx_api::FramePool::new(*context.format());
-    for _ in 0..300 {
-        context.submit(pool.acquire(), pool.acquire()).unwrap();
-    }
+    let mut context =
+        Context::with_backends(format(16, 16, 8), request(&["step"], 2), &backends).unwrap();
+    let (busy, called) = mpsc::channel();
+    let (seen, overlapped) = mpsc::channel();
+    let observed = context.on_frame(move |scores: &FrameScores<'_>| {
+        if scores.frame() == 0 {
+            busy.send(()).unwrap();
+            // Only a worker that waits for this observer lets the time run out.
+            let limit = Duration::from_secs(20);
+            let next = || started.recv_timeout(limit);
+            seen.send((next(), next())).unwrap();
+        }
+    });
+    observed.unwrap();
+    feed(&mut context, 1).unwrap();
+    called.recv().unwrap();
+    feed(&mut context, 1).unwrap();
+    assert_eq!(overlapped.recv().unwrap(), (Ok(0), Ok(1)));
     context.finish().unwrap();
-    // Twice three in flight, one of history and one being filled, two frames each.
-    assert!(
-        pool.free() <= 2 * (2 * 3 + 2),
-        "{} frames were made",
-        pool.free()
-    );
 }
 
-/// The scores of a long clip leave memory and come back, in reports and in queries.
+/// An observer that comes late would miss frames.
 #[test]
-fn long_clips_keep_every_score() {
-    let mut request = request(&["probe", "step"], 3);
-    request.subsample = NonZeroU32::new(3).unwrap();
-    request.alignment_range = 0;
+fn an_observer_comes_before_the_frames() {
     let backends = fake(Behaviour::default());
-    let mut context = Context::with_backends(format(16, 16, 8), request, &backends).unwrap();
-    let sample = |t: u32| (t.wrapping_mul(2_654_435_761) >> 24) as u8;
-    let samples: Vec<_> = (0..9000).map(|t| (sample(t), sample(t + 77))).collect();
-    feed_samples(&mut context, &samples[..6000]).unwrap();
-    context.settle().unwrap();
-    let probe = |t: usize| f64::from(samples[t].0) - f64::from(samples[t].1);
-    assert_eq!(context.score("probe", 3).unwrap(), probe(3));
-    assert_eq!(context.score("probe_next", 3).unwrap(), probe(6));
-    feed_samples(&mut context, &samples[6000..]).unwrap();
-    let outcome = context.finish().unwrap();
-    assert!(outcome.warnings().is_empty(), "{:?}", outcome.warnings());
-    let csv = report(&outcome, OutputFormat::Csv, Precision::Digits(0));
-    let mut lines = csv.lines().skip(1);
-    for t in (0..9000).step_by(3) {
-        let moved = match t {
-            0 => 0.0,
-            _ => (f64::from(samples[t].0) - f64::from(samples[t - 1].0)).abs(),
-        };
-        let next = probe((t + 3).min(8997));
-        assert_eq!(
-            lines.next().unwrap(),
-            format!("{t},{},{moved},{next},", probe(t))
-        );
-    }
-    assert_eq!(lines.next(), None);
-    let listed: Vec<_> = (0..9000).step_by(3).map(probe).collect();
-    let mean = listed.iter().fold(0.0, |sum, probe| sum + probe) / 3000.0;
-    assert_eq!(outcome.pooled("probe", Pooling::Mean, ..).unwrap(), mean);
-    let smallest = listed[100..2000]
-        .iter()
-        .copied()
-        .fold(f64::INFINITY, f64::min);
-    assert_eq!(
-        outcome.pooled("probe", Pooling::Min, 300..6000).unwrap(),
-        smallest
-    );
+    let mut context =
+        Context::with_backends(format(16, 16, 8), request(&["step"], 2), &backends).unwrap();
+    context.on_frame(|_| panic!("it was replaced")).unwrap();
+    context.on_frame(|_| ()).unwrap();
+    feed(&mut context, 3).unwrap();
+    let error = context.on_frame(|_| ()).unwrap_err();
+    assert!(matches!(error, EngineError::LateObserver { submitted: 3 }));
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert_eq!(context.finish().unwrap().frames().count(), 3);
 }
 
 #[test]

@@ -6,18 +6,19 @@
 //! last frame its own. `step` is how far the first sample of the reference moved since the frame
 //! before; it sees every frame and adds up. A probe of [`NONE`] is not given at all.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use vmafx_api::{
-    ApiError, BackendInfo, Chroma, Device, DeviceInfo, Extractor, FeatureRequest, FenceKinds,
-    FrameFormat, FrameJob, FramePool, FrameView, GpuBackend, HostFrame, Import, MemoryKind,
+    ApiError, BackendInfo, Chroma, Device, DeviceFrame, DeviceInfo, Extractor, FeatureRequest,
+    Frame, FrameFormat, FrameJob, FramePool, GpuBackend, HostFrame, Import, MemoryKind,
     MemoryKinds, PlanRequest, Samples, Status, Ticket, Value,
 };
 use vmafx_engine::{Context, EngineError, FeatureSpec, Outcome, OutputFormat, Precision, Request};
 use vmafx_metrics::{
-    Aggregate, Clip, Column, Definition, Emission, Entry, Exactness, Metric, OptionInfo,
-    OptionKind, Options, Output, Refusal, ScoreInfo,
+    Aggregate, Clip, Column, Definition, Emission, Entry, Exactness, Metric, OptionInfo, Options,
+    Output, Planes, ScoreInfo,
 };
 
 /// A probe that counts as absent.
@@ -48,28 +49,17 @@ static PROBE: Definition = Definition {
     name: "probe",
     summary: "difference of the first samples",
     source: "this file",
-    limits: "16x16",
+    min_size: (16, 16),
+    planes: Planes::Luma,
     options: &[
+        OptionInfo::number("gain", (1.0, 0.0, 10.0), "factor").in_names("g"),
         OptionInfo {
-            name: "gain",
-            alias: "g",
-            help: "factor",
-            kind: OptionKind::Float {
-                default: 1.0,
-                min: 0.0,
-                max: 10.0,
-            },
-            in_name: true,
-        },
-        OptionInfo {
-            name: "quiet",
             alias: "q",
-            help: "nothing",
-            kind: OptionKind::Bool { default: false },
-            in_name: false,
+            ..OptionInfo::switch("quiet", false, "nothing")
         },
     ],
     outputs: PROBE_OUTPUTS,
+    aggregates: &[],
     exactness: Exactness::Equal,
     every_frame: false,
 };
@@ -78,9 +68,11 @@ static STEP_DEFINITION: Definition = Definition {
     name: "step",
     summary: "motion of the first sample",
     source: "this file",
-    limits: "none",
+    min_size: (1, 1),
+    planes: Planes::Luma,
     options: &[],
     outputs: &[STEP],
+    aggregates: &["steps"],
     exactness: Exactness::Equal,
     every_frame: true,
 };
@@ -88,19 +80,6 @@ static STEP_DEFINITION: Definition = Definition {
 impl Metric for Probe {
     fn definition(&self) -> &'static Definition {
         &PROBE
-    }
-
-    fn check(&self, format: &FrameFormat, _options: &Options) -> Result<(), Refusal> {
-        match format.width() < 16 || format.height() < 16 {
-            true => Err(Refusal::TooSmall {
-                feature: "probe",
-                width: format.width(),
-                height: format.height(),
-                min_width: 16,
-                min_height: 16,
-            }),
-            false => Ok(()),
-        }
     }
 
     fn columns(&self, _format: &FrameFormat, _options: &Options) -> Vec<Column> {
@@ -162,10 +141,6 @@ impl Clip for ProbeClip {
 impl Metric for Step {
     fn definition(&self) -> &'static Definition {
         &STEP_DEFINITION
-    }
-
-    fn check(&self, _format: &FrameFormat, _options: &Options) -> Result<(), Refusal> {
-        Ok(())
     }
 
     fn columns(&self, _format: &FrameFormat, _options: &Options) -> Vec<Column> {
@@ -232,6 +207,12 @@ pub(crate) struct Behaviour {
     pub(crate) silent: bool,
     /// Values a frame that the plan says it gives, if that is a lie.
     pub(crate) lies: Option<usize>,
+    /// Where it comes among backends.
+    pub(crate) priority: i32,
+    /// Who is told of every frame whose work begins.
+    pub(crate) started: Option<mpsc::Sender<u64>>,
+    /// Counts how often it is asked for its devices or to open one.
+    pub(crate) asked: Arc<AtomicUsize>,
 }
 
 /// A backend that behaves as told.
@@ -244,23 +225,14 @@ pub(crate) struct Fake {
 
 impl Fake {
     pub(crate) fn named(id: &str, behaviour: Behaviour) -> Arc<dyn GpuBackend> {
+        let mut info = BackendInfo::new(id, "a fake", "7.0");
+        info.library = format!("/lib/{id}.so");
+        info.priority = behaviour.priority;
+        let mut device = DeviceInfo::new(id, 0, "fake processor", "f1");
+        device.memory_kinds = MemoryKinds::of(&[MemoryKind::Host]);
         Arc::new(Fake {
-            info: BackendInfo {
-                id: id.to_owned(),
-                name: "a fake".to_owned(),
-                version: "7.0".to_owned(),
-                library: format!("/lib/{id}.so"),
-            },
-            device: DeviceInfo {
-                backend: id.to_owned(),
-                index: 0,
-                name: "fake processor".to_owned(),
-                isa: "f1".to_owned(),
-                total_memory: 0,
-                memory_kinds: MemoryKinds::of(&[MemoryKind::Host]),
-                acquire_kinds: FenceKinds::default(),
-                release_kinds: FenceKinds::default(),
-            },
+            info,
+            device,
             behaviour,
         })
     }
@@ -277,6 +249,7 @@ impl GpuBackend for Fake {
     }
 
     fn devices(&self) -> Result<Vec<DeviceInfo>, ApiError> {
+        self.behaviour.asked.fetch_add(1, Ordering::SeqCst);
         match self.behaviour.silent {
             true => Err(ApiError::new(
                 Status::Device,
@@ -288,6 +261,7 @@ impl GpuBackend for Fake {
     }
 
     fn open(&self, _index: u32) -> Result<Arc<dyn Device>, ApiError> {
+        self.behaviour.asked.fetch_add(1, Ordering::SeqCst);
         Ok(Arc::new(self.clone()))
     }
 }
@@ -297,12 +271,7 @@ impl Device for Fake {
         &self.device
     }
 
-    fn supports(
-        &self,
-        feature: &FeatureRequest,
-        _format: &FrameFormat,
-        _memory: MemoryKind,
-    ) -> Result<(), ApiError> {
+    fn supports(&self, feature: &FeatureRequest, _format: &FrameFormat) -> Result<(), ApiError> {
         let name = feature.feature.as_str();
         let refused = self
             .behaviour
@@ -328,7 +297,7 @@ impl Device for Fake {
         Ok(Box::new(FakePlan {
             features: features.collect(),
             behaviour: self.behaviour.clone(),
-            results: std::sync::Mutex::default(),
+            results: Mutex::default(),
         }))
     }
 
@@ -340,11 +309,33 @@ impl Device for Fake {
 struct FakePlan {
     features: Vec<Options>,
     behaviour: Behaviour,
-    results: std::sync::Mutex<std::collections::HashMap<u64, Vec<Value>>>,
+    results: Mutex<std::collections::HashMap<u64, Vec<Value>>>,
 }
 
-fn first_sample(view: &FrameView<'_>) -> i64 {
-    match view.host().unwrap().luma().samples() {
+/// A frame in memory that the fake does not read.
+#[derive(Debug)]
+pub(crate) struct Elsewhere(pub(crate) FrameFormat);
+
+impl DeviceFrame for Elsewhere {
+    fn format(&self) -> &FrameFormat {
+        &self.0
+    }
+
+    fn memory(&self) -> MemoryKind {
+        MemoryKind::DmaBuf
+    }
+
+    fn device(&self) -> (&str, u32) {
+        ("other", 3)
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}
+
+fn first_sample(frame: &Frame) -> i64 {
+    match frame.host().unwrap().luma().samples() {
         Samples::U8(samples) => i64::from(samples[0]),
         Samples::U16(samples) => i64::from(samples[0]),
     }
@@ -363,14 +354,23 @@ impl Extractor for FakePlan {
         self.behaviour.lies.unwrap_or(self.features.len())
     }
 
-    fn submit(&self, job: &FrameJob<'_>) -> Result<Ticket, ApiError> {
+    fn admits(&self, frame: &Frame) -> Result<(), ApiError> {
+        let refused = || ApiError::new(Status::NotSupported, "frame", frame.memory().to_string());
+        frame.host().map(drop).ok_or_else(refused)
+    }
+
+    fn submit(&self, job: &FrameJob) -> Result<Ticket, ApiError> {
         let Behaviour {
+            started,
             fails,
             panics,
             values,
             jitter,
             ..
         } = &self.behaviour;
+        if let Some(started) = started {
+            let _ = started.send(job.index);
+        }
         if *jitter {
             let pause = job.index.wrapping_mul(2654435761) % 7;
             std::thread::sleep(Duration::from_micros(300 * pause));
@@ -430,7 +430,7 @@ pub(crate) fn request(features: &[&str], threads: usize) -> Request {
 
 /// Frame `t` of a moving, textured clip; the distorted one is blockier and noisy.
 pub(crate) fn frame(pool: &FramePool, t: u64, distorted: bool) -> HostFrame {
-    let mut frame = pool.acquire();
+    let mut frame = pool.acquire().unwrap();
     let format = *frame.format();
     let scale = 1u64 << (format.depth() - 8);
     let mut start = 0;
@@ -469,7 +469,7 @@ pub(crate) fn feed(context: &mut Context, frames: u64) -> Result<(), EngineError
 /// Frames whose first luma samples are given: reference, then distorted.
 pub(crate) fn feed_samples(context: &mut Context, samples: &[(u8, u8)]) -> Result<(), EngineError> {
     for &(reference, distorted) in samples {
-        let (mut x, mut y) = (context.frame(), context.frame());
+        let (mut x, mut y) = (context.frame().unwrap(), context.frame().unwrap());
         x.bytes_mut()[0] = reference;
         y.bytes_mut()[0] = distorted;
         context.submit(x, y)?;

@@ -107,7 +107,73 @@ fn a_named_device_is_not_replaced() {
         error.to_string(),
         "there is no device `three`; the devices are: one:0, two:0"
     );
-    assert_eq!(make("one:1").unwrap_err().kind(), ErrorKind::Usage);
+    assert_eq!(error.kind(), ErrorKind::Backend);
+    let error = make("one:1").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no device `one:1`; the devices are: one:0"
+    );
+    assert_eq!(error.kind(), ErrorKind::Backend);
+}
+
+/// Priority decides, then the identifier; the order of the list does not.
+#[test]
+fn backends_are_asked_by_priority() {
+    let of = |priority| Behaviour {
+        priority,
+        ..Behaviour::default()
+    };
+    let first = |list: &[(&str, Behaviour)]| {
+        let list = backends(list);
+        let request = request(&["probe"], 1);
+        let context = Context::with_backends(format(16, 16, 8), request, &list).unwrap();
+        assert!(context.warnings().is_empty(), "nobody was passed over");
+        context.features()[0].backend.clone()
+    };
+    assert_eq!(first(&[("a", of(0)), ("z", of(50)), ("b", of(-1))]), "z");
+    assert_eq!(first(&[("z", of(50)), ("m", of(50)), ("a", of(49))]), "m");
+    assert_eq!(first(&[("b", of(0)), ("a", of(0))]), "a");
+    assert_eq!(first(&[("b", of(i32::MIN)), ("a", of(i32::MAX))]), "a");
+    let builtin = vmafx_engine::builtin_backends();
+    let cpu = builtin.iter().find(|backend| backend.info().id == "cpu");
+    assert_eq!(cpu.unwrap().info().priority, 0);
+}
+
+/// Loading a driver takes time and may fail: whoever is not wanted is left alone.
+#[test]
+fn only_the_wanted_backend_is_asked() {
+    let asked = || std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let (broken, quick) = (asked(), asked());
+    let list = backends(&[
+        (
+            "broken",
+            Behaviour {
+                priority: 50,
+                silent: true,
+                asked: broken.clone(),
+                ..Behaviour::default()
+            },
+        ),
+        (
+            "quick",
+            Behaviour {
+                asked: quick.clone(),
+                ..Behaviour::default()
+            },
+        ),
+    ]);
+    let count =
+        |asked: &std::sync::atomic::AtomicUsize| asked.load(std::sync::atomic::Ordering::SeqCst);
+    for wanted in ["quick", "quick:0"] {
+        let mut request = request(&["probe", "step"], 1);
+        request.device = Some(wanted.to_owned());
+        let context = Context::with_backends(format(16, 16, 8), request, &list).unwrap();
+        assert!(context.warnings().is_empty());
+        assert_eq!(count(&broken), 0, "{wanted}");
+    }
+    assert_eq!(count(&quick), 4, "listed and opened once for each context");
+    Context::with_backends(format(16, 16, 8), request(&["probe"], 1), &list).unwrap();
+    assert_eq!(count(&broken), 1);
 }
 
 #[test]
@@ -206,15 +272,28 @@ fn feature_texts_are_read_strictly() {
     );
     assert_eq!(
         text("probe=gain=11:quiet=true"),
-        "feature `probe=gain=11:quiet=true`: probe.gain: 11 is outside 0 to 10"
+        "feature `probe`: probe.gain: 11 is outside 0 to 10"
     );
     let spec = FeatureSpec::parse("probe=gain=3:quiet=true:g=4").unwrap();
     assert_eq!(
         (spec.options.float("gain"), spec.options.bool("quiet")),
         (4.0, true)
     );
+    for (spec, part) in [
+        ("probe=", ""),
+        ("probe=gain=2:", ""),
+        ("probe=gain=2::quiet=true", ""),
+        ("probe=gain=", "gain="),
+        ("probe==2", "=2"),
+    ] {
+        assert_eq!(
+            text(spec),
+            format!("feature `{spec}`: `{part}` is not option=value")
+        );
+    }
+    let spec = FeatureSpec::with_options("probe", [("g", "2"), ("quiet", "true")]).unwrap();
     assert_eq!(
-        FeatureSpec::parse("probe=").unwrap().options.float("gain"),
-        1.0
+        (spec.options.float("gain"), spec.options.bool("quiet")),
+        (2.0, true)
     );
 }

@@ -7,7 +7,7 @@ use super::scene::hash_row;
 use super::spec::Distortion;
 
 /// One plane while it is worked on.
-pub(super) struct Canvas {
+pub(super) struct PlaneBuffer {
     pub(super) size: Size,
     /// Rows without padding.
     pub(super) samples: Vec<i32>,
@@ -17,16 +17,16 @@ pub(super) struct Canvas {
 
 /// What an operation needs to know of its picture.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct PictureParameters {
     pub(super) depth: u32,
     pub(super) seed: u32,
     /// Last argument of the per-sample hash: picture and plane.
     pub(super) salt: u32,
 }
 
-impl Canvas {
+impl PlaneBuffer {
     pub(super) fn new() -> Self {
-        Canvas {
+        PlaneBuffer {
             size: Size {
                 width: 0,
                 height: 0,
@@ -42,9 +42,9 @@ impl Canvas {
         self.samples.resize(size.area(), 0);
     }
 
-    pub(super) fn apply(&mut self, operation: Distortion, place: Place) {
-        let peak = (1i32 << place.depth) - 1;
-        let scale = place.depth - 8;
+    pub(super) fn apply(&mut self, operation: Distortion, picture: PictureParameters) {
+        let peak = (1i32 << picture.depth) - 1;
+        let scale = picture.depth - 8;
         match operation {
             Distortion::Blur(times) => {
                 for _ in 0..times {
@@ -54,10 +54,10 @@ impl Canvas {
             Distortion::Sharp(amount) => self.sharpen(amount as i32, peak),
             Distortion::Noise(amount) => {
                 let amount = (amount as i32) << scale;
-                let seed = place.seed.wrapping_add(555);
+                let seed = picture.seed.wrapping_add(555);
                 let rows = self.samples.chunks_exact_mut(self.size.width);
                 for (y, row) in (0..).zip(rows) {
-                    for (v, hash) in hash_row(seed, y, place.salt, row) {
+                    for (v, hash) in hash_row(seed, y, picture.salt, row) {
                         let g = (hash & 0xFF) as i32 - 128;
                         *v = (*v + ((g * amount) >> 7)).clamp(0, peak);
                     }
@@ -79,7 +79,7 @@ impl Canvas {
                 self.samples.iter_mut().for_each(add);
             }
             Distortion::Gain(factor) => {
-                let middle = 1 << (place.depth - 1);
+                let middle = 1 << (picture.depth - 1);
                 let factor = factor as i32;
                 for v in &mut self.samples {
                     *v = ((((*v - middle) * factor) >> 4) + middle).clamp(0, peak);

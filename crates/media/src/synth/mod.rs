@@ -14,8 +14,8 @@ use vmafx_api::HostFrame;
 
 use crate::error::MediaError;
 use crate::source::{Source, SourceInfo, SourceKind};
-use distort::{Canvas, Place};
-use scene::Painter;
+use distort::{PictureParameters, PlaneBuffer};
+use scene::PatternGenerator;
 
 pub use spec::SynthSpec;
 
@@ -25,7 +25,7 @@ pub struct SynthSource {
     info: SourceInfo,
     frame: u64,
     row: Vec<i32>,
-    canvas: Canvas,
+    plane: PlaneBuffer,
 }
 
 impl SynthSource {
@@ -38,7 +38,7 @@ impl SynthSource {
             info,
             frame: 0,
             row: Vec::new(),
-            canvas: Canvas::new(),
+            plane: PlaneBuffer::new(),
         }
     }
 
@@ -47,24 +47,24 @@ impl SynthSource {
         let size = self.info.format.plane_size(plane);
         let spec = &self.spec;
         let scene = spec.alternative.as_ref().unwrap_or(&spec.scene);
-        let mut painter = Painter::new(scene, plane, self.frame, size);
+        let mut generator = PatternGenerator::new(scene, plane, self.frame, size);
         let drop = 16 - spec.depth;
         if spec.operations.is_empty() {
             self.row.resize(size.width, 0);
             for y in 0..size.height {
-                painter.row(y, &mut self.row);
+                generator.row(y, &mut self.row);
                 self.row.iter_mut().for_each(|v| *v >>= drop);
                 write(&self.row);
             }
             return;
         }
-        self.canvas.resize(size);
-        for (y, row) in self.canvas.samples.chunks_exact_mut(size.width).enumerate() {
-            painter.row(y, row);
+        self.plane.resize(size);
+        for (y, row) in self.plane.samples.chunks_exact_mut(size.width).enumerate() {
+            generator.row(y, row);
             row.iter_mut().for_each(|v| *v >>= drop);
         }
         // Noise is the clip's own: neither the alternative nor a held picture changes it.
-        let place = Place {
+        let picture = PictureParameters {
             depth: spec.depth,
             seed: spec.scene.seed as u32,
             salt: (self.frame as u32)
@@ -72,9 +72,9 @@ impl SynthSource {
                 .wrapping_add(plane as u32),
         };
         for &operation in &spec.operations {
-            self.canvas.apply(operation, place);
+            self.plane.apply(operation, picture);
         }
-        self.canvas.samples.chunks_exact(size.width).for_each(write);
+        self.plane.samples.chunks_exact(size.width).for_each(write);
     }
 }
 

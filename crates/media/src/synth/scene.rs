@@ -113,7 +113,7 @@ fn fill_lattice(values: &mut [u32], seed: u32, first: i64, line: i64, shift: u32
 }
 
 /// Draws one plane of one picture, row by row.
-pub(super) struct Painter {
+pub(super) struct PatternGenerator {
     kind: SceneKind,
     size: Size,
     luma: bool,
@@ -133,7 +133,7 @@ pub(super) struct Painter {
     level: i32,
 }
 
-impl Painter {
+impl PatternGenerator {
     /// Plane `plane`, of `size` samples, of picture `frame`.
     pub(super) fn new(scene: &Scene, plane: usize, frame: u64, size: Size) -> Self {
         let t = frame as i64 - frame as i64 % scene.hold;
@@ -142,7 +142,7 @@ impl Painter {
         let (w, h) = (size.width as i64, size.height as i64);
         let first = seed.wrapping_mul(16).wrapping_add(plane as u32 * 4);
         let octaves = [(6, 6), (5, 4), (3, 2), (2, 0)];
-        Painter {
+        PatternGenerator {
             kind: scene.kind,
             size,
             luma: plane == 0,

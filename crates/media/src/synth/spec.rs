@@ -278,29 +278,29 @@ impl FromStr for SynthSpec {
     type Err = MediaError;
 
     fn from_str(text: &str) -> Result<Self, MediaError> {
-        let reader = Reader { text };
+        let parser = SpecParser { text };
         let body = text.strip_prefix("synth:").unwrap_or(text);
         let (head, rest) = body
             .split_once(',')
             .map_or((body, None), |(h, r)| (h, Some(r)));
         let mut spec = match head.split_once('/') {
-            Some((clip, side)) => reader.golden(clip, side)?,
-            None => reader.scene(head)?,
+            Some((clip, side)) => parser.golden(clip, side)?,
+            None => parser.scene(head)?,
         };
         // The alternative starts from the scene as it is after all other keys.
         let mut later = Vec::new();
         let mut seen = Vec::new();
         for pair in rest.into_iter().flat_map(|r| r.split(',')) {
             let Some((key, value)) = pair.split_once('=') else {
-                return Err(reader.value("part", pair, "KEY=VALUE"));
+                return Err(parser.value("part", pair, "KEY=VALUE"));
             };
             if seen.contains(&key) {
-                return Err(reader.value(key, value, "the only value: the key is there twice"));
+                return Err(parser.value(key, value, "the only value: the key is there twice"));
             }
             seen.push(key);
             match key.strip_prefix("alt.") {
                 Some(key) => later.push((key, value)),
-                None => reader.set(&mut spec, key, value)?,
+                None => parser.set(&mut spec, key, value)?,
             }
         }
         if let Some(alternative) = &mut spec.alternative {
@@ -315,7 +315,7 @@ impl FromStr for SynthSpec {
                 .alternative
                 .take()
                 .unwrap_or_else(|| spec.scene.clone());
-            reader.parameter(&mut alternative, key, value)?;
+            parser.parameter(&mut alternative, key, value)?;
             spec.alternative = Some(alternative);
         }
         spec.alternative = spec.alternative.filter(|a| *a != spec.scene);
@@ -324,11 +324,11 @@ impl FromStr for SynthSpec {
 }
 
 /// Reads the parts of `text`, which its errors name.
-struct Reader<'a> {
+struct SpecParser<'a> {
     text: &'a str,
 }
 
-impl Reader<'_> {
+impl SpecParser<'_> {
     fn word(&self, what: &'static str, word: &str, known: impl Into<String>) -> MediaError {
         MediaError::SynthWord {
             input: self.text.to_owned(),

@@ -1,14 +1,15 @@
-//! The first line of a y4m file: `YUV4MPEG2` and tags, each a letter and its value, with spaces
-//! between them.
+//! The first line of a y4m file, read and written: `YUV4MPEG2` and tags, each a letter and its
+//! value, with spaces between them.
 //!
 //! The tags are those of mjpegtools' yuv4mpeg(5) and of ffmpeg's writer, which adds depths
 //! (`C420p10`) and X tags. What must stay true: a tag that changes the meaning of the samples is
-//! either understood or refused, and a tag that does not is kept and never gets in the way.
+//! either understood or refused, and a tag that does not never gets in the way: where it cannot be
+//! understood, that is noted among the assumptions.
 
 use vmafx_api::{Chroma, FrameFormat};
 
-use crate::error::{Interlace, MediaError, excerpt};
-use crate::source::{ColourRange, SourceInfo, SourceKind};
+use crate::error::{MediaError, excerpt};
+use crate::source::{ColourRange, Interlace, SourceInfo, SourceKind};
 
 /// First word of a y4m file.
 pub(crate) const MAGIC: &[u8] = b"YUV4MPEG2";
@@ -21,23 +22,15 @@ pub(super) fn parse(
     name: &str,
     interlaced_as_frames: bool,
 ) -> Result<SourceInfo, MediaError> {
-    let mut tags = Tags {
+    let tags = Tags {
         input: name,
-        known: [None; 6],
-        subsampling: None,
-        range: None,
+        all: line[MAGIC.len()..]
+            .split(|&b| b == b' ')
+            .filter(|tag| !tag.is_empty())
+            .collect(),
     };
-    let mut others = Vec::new();
-    for tag in line[MAGIC.len()..].split(|&b| b == b' ') {
-        if !tag.is_empty() && !tags.take(tag)? {
-            others.push(String::from_utf8_lossy(tag).into_owned());
-        }
-    }
-
-    let (width, height) = (
-        tags.dimension('W', "width")?,
-        tags.dimension('H', "height")?,
-    );
+    let width = tags.dimension(b"W", "width")?;
+    let height = tags.dimension(b"H", "height")?;
     let mut assumptions = Vec::new();
     let (chroma, depth) = tags.chroma(&mut assumptions)?;
     let format =
@@ -45,70 +38,76 @@ pub(super) fn parse(
             input: name.to_owned(),
             source,
         })?;
-    let interlace = tags.interlace(interlaced_as_frames, &mut assumptions)?;
-    let frame_rate = tags.frame_rate()?;
-    let colour_range = tags
-        .range
-        .and_then(|tag| match &tag[b"XCOLORRANGE=".len()..] {
-            b"LIMITED" => Some(ColourRange::Limited),
-            b"FULL" => Some(ColourRange::Full),
-            _ => None,
-        });
 
     let mut info = SourceInfo::new(name, SourceKind::Y4m, format);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    info.chroma_tag = tags.only(b"C")?.map(|tag| text(&tag[1..]));
+    info.interlace = tags.interlace(interlaced_as_frames, &mut assumptions)?;
+    info.frame_rate = tags.frame_rate(&mut assumptions);
+    info.colour_range = tags.colour_range(&mut assumptions);
+    tags.note("A", "pixel aspect", &mut assumptions);
     info.assumptions = assumptions;
-    info.chroma_tag = tags
-        .value('C')
-        .map(|v| String::from_utf8_lossy(v).into_owned());
-    info.colour_range = colour_range;
-    info.interlace = interlace;
-    info.frame_rate = frame_rate;
-    info.tags = others;
+    info.tags = tags
+        .all
+        .iter()
+        .filter(|tag| !b"WHCIF".contains(&tag[0]))
+        .map(|tag| text(tag))
+        .collect();
     Ok(info)
 }
 
-/// Letters of the tags that are read, in the order of [`Tags::known`].
-const LETTERS: [char; 6] = ['W', 'H', 'C', 'I', 'F', 'A'];
+/// The header line, without its newline, of progressive frames of `format`.
+pub(super) fn line(format: &FrameFormat, frame_rate: Option<(u32, u32)>) -> String {
+    let (width, height) = (format.width(), format.height());
+    // yuv4mpeg(5): 0:0 stands for an unknown rate. Other readers insist on the tag.
+    let (numerator, denominator) = frame_rate.unwrap_or((0, 0));
+    let chroma = match (format.chroma(), format.depth()) {
+        (Chroma::Yuv400, 8) => "mono".to_owned(),
+        (Chroma::Yuv400, depth) => format!("mono{depth}"),
+        (chroma, 8) => chroma.code().to_string(),
+        (chroma, depth) => format!("{}p{depth}", chroma.code()),
+    };
+    format!("YUV4MPEG2 W{width} H{height} F{numerator}:{denominator} Ip C{chroma}")
+}
 
 struct Tags<'a> {
     input: &'a str,
-    /// Whole tags with their letters.
-    known: [Option<&'a [u8]>; 6],
-    /// The `XYSCSS=` tag.
-    subsampling: Option<&'a [u8]>,
-    /// The `XCOLORRANGE=` tag.
-    range: Option<&'a [u8]>,
+    /// Whole tags with their letters, none empty.
+    all: Vec<&'a [u8]>,
 }
 
 impl<'a> Tags<'a> {
-    /// Keeps a tag; `false` if no score depends on it.
-    fn take(&mut self, tag: &'a [u8]) -> Result<bool, MediaError> {
-        let letter = LETTERS.iter().position(|&l| tag[0] == l as u8);
-        let slot = if let Some(index) = letter {
-            &mut self.known[index]
-        } else if tag.starts_with(b"XYSCSS=") {
-            &mut self.subsampling
-        } else if tag.starts_with(b"XCOLORRANGE=") {
-            &mut self.range
-        } else {
-            return Ok(false);
-        };
-        match slot.replace(tag) {
-            Some(earlier) if earlier != tag => Err(MediaError::TagConflict {
+    /// The first tag that starts with `start`, and the first that does and says something else.
+    fn first_and_other(&self, start: &[u8]) -> (Option<&'a [u8]>, Option<&'a [u8]>) {
+        let mut tags = self.all.iter().copied().filter(|t| t.starts_with(start));
+        let first = tags.next();
+        (first, tags.find(|tag| Some(*tag) != first))
+    }
+
+    /// The tag that starts with `start` and tells how to read the samples: two that differ are
+    /// refused.
+    fn only(&self, start: &[u8]) -> Result<Option<&'a [u8]>, MediaError> {
+        match self.first_and_other(start) {
+            (Some(first), Some(second)) => Err(MediaError::TagConflict {
                 input: self.input.to_owned(),
-                first: excerpt(earlier),
-                second: excerpt(tag),
+                first: excerpt(first),
+                second: excerpt(second),
             }),
-            _ => Ok(letter.is_some_and(|index| LETTERS[index] != 'A')),
+            (first, _) => Ok(first),
         }
     }
 
-    fn tag(&self, letter: char) -> Option<&'a [u8]> {
-        self.known[LETTERS.iter().position(|&l| l == letter)?]
-    }
-
-    fn value(&self, letter: char) -> Option<&'a [u8]> {
-        self.tag(letter).map(|tag| &tag[1..])
+    /// The tag that starts with `start` and that no score depends on: of two that differ, neither
+    /// counts, and `what` is noted as unknown.
+    fn note(&self, start: &str, what: &str, assumptions: &mut Vec<String>) -> Option<&'a [u8]> {
+        match self.first_and_other(start.as_bytes()) {
+            (Some(first), Some(second)) => {
+                let (first, second) = (excerpt(first), excerpt(second));
+                assumptions.push(format!("both {first} and {second}: {what} unknown"));
+                None
+            }
+            (first, _) => first,
+        }
     }
 
     fn wrong(&self, tag: &[u8], wanted: &'static str) -> MediaError {
@@ -119,11 +118,11 @@ impl<'a> Tags<'a> {
         }
     }
 
-    fn dimension(&self, letter: char, what: &'static str) -> Result<u32, MediaError> {
-        let Some(tag) = self.tag(letter) else {
+    fn dimension(&self, letter: &[u8; 1], what: &'static str) -> Result<u32, MediaError> {
+        let Some(tag) = self.only(letter)? else {
             return Err(MediaError::MissingTag {
                 input: self.input.to_owned(),
-                tag: letter,
+                tag: letter[0].into(),
                 what,
             });
         };
@@ -133,9 +132,9 @@ impl<'a> Tags<'a> {
 
     fn chroma(&self, assumptions: &mut Vec<String>) -> Result<(Chroma, u32), MediaError> {
         let other = self
-            .subsampling
+            .only(b"XYSCSS=")?
             .map(|tag| (tag, layout(&tag[b"XYSCSS=".len()..])));
-        let Some(tag) = self.tag('C') else {
+        let Some(tag) = self.only(b"C")? else {
             return match other {
                 Some((tag, found)) => {
                     let (chroma, depth) = self.supported(tag, found)?;
@@ -150,7 +149,9 @@ impl<'a> Tags<'a> {
         let (chroma, depth) = self.supported(tag, layout(&tag[1..]))?;
         let depth = depth.unwrap_or(8);
         match other {
-            Some((other, Layout::Planar(c, d))) if c != chroma || d.is_some_and(|d| d != depth) => {
+            Some((other, ChromaLayout::Planar(c, d)))
+                if c != chroma || d.is_some_and(|d| d != depth) =>
+            {
                 Err(MediaError::TagConflict {
                     input: self.input.to_owned(),
                     first: excerpt(tag),
@@ -161,14 +162,18 @@ impl<'a> Tags<'a> {
         }
     }
 
-    fn supported(&self, tag: &[u8], found: Layout) -> Result<(Chroma, Option<u32>), MediaError> {
+    fn supported(
+        &self,
+        tag: &[u8],
+        found: ChromaLayout,
+    ) -> Result<(Chroma, Option<u32>), MediaError> {
         match found {
-            Layout::Planar(chroma, depth) => Ok((chroma, depth)),
-            Layout::Unsupported => Err(MediaError::Chroma {
+            ChromaLayout::Planar(chroma, depth) => Ok((chroma, depth)),
+            ChromaLayout::Unsupported => Err(MediaError::Chroma {
                 input: self.input.to_owned(),
                 tag: excerpt(tag),
             }),
-            Layout::Unknown => Err(self.wrong(
+            ChromaLayout::Unknown => Err(self.wrong(
                 tag,
                 "a known chroma layout: 420, 420jpeg, 420mpeg2, 420paldv, 422, 444, mono, or one \
                  of 420p, 422p, 444p, mono with a depth from 8 to 16",
@@ -181,7 +186,7 @@ impl<'a> Tags<'a> {
         interlaced_as_frames: bool,
         assumptions: &mut Vec<String>,
     ) -> Result<Interlace, MediaError> {
-        let Some(tag) = self.tag('I') else {
+        let Some(tag) = self.only(b"I")? else {
             assumptions.push("no I tag: progressive".to_owned());
             return Ok(Interlace::Unknown);
         };
@@ -208,16 +213,30 @@ impl<'a> Tags<'a> {
         Ok(order)
     }
 
-    fn frame_rate(&self) -> Result<Option<(u32, u32)>, MediaError> {
-        let Some(tag) = self.tag('F') else {
-            return Ok(None);
-        };
+    fn frame_rate(&self, assumptions: &mut Vec<String>) -> Option<(u32, u32)> {
+        let tag = self.note("F", "frame rate", assumptions)?;
         let mut parts = tag[1..].splitn(2, |&b| b == b':').map(number);
         match (parts.next().flatten(), parts.next().flatten()) {
             // yuv4mpeg(5): 0:0 stands for an unknown rate.
-            (Some(0), Some(0)) => Ok(None),
-            (Some(numerator), Some(denominator)) => Ok(Some((numerator, denominator))),
-            _ => Err(self.wrong(tag, "a rate of two whole numbers, such as F30000:1001")),
+            (Some(0), Some(0)) => None,
+            (Some(numerator @ 1..), Some(denominator @ 1..)) => Some((numerator, denominator)),
+            _ => {
+                let tag = excerpt(tag);
+                assumptions.push(format!("{tag} is not a rate: frame rate unknown"));
+                None
+            }
+        }
+    }
+
+    fn colour_range(&self, assumptions: &mut Vec<String>) -> Option<ColourRange> {
+        match self.note("XCOLORRANGE=", "colour range", assumptions)? {
+            b"XCOLORRANGE=LIMITED" => Some(ColourRange::Limited),
+            b"XCOLORRANGE=FULL" => Some(ColourRange::Full),
+            tag => {
+                let tag = excerpt(tag);
+                assumptions.push(format!("{tag} is not a known range: colour range unknown"));
+                None
+            }
         }
     }
 }
@@ -230,7 +249,7 @@ fn number(text: &[u8]) -> Option<u32> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-enum Layout {
+enum ChromaLayout {
     /// Depth `None` where the text does not tell it.
     Planar(Chroma, Option<u32>),
     /// Known, but never scored.
@@ -239,22 +258,22 @@ enum Layout {
 }
 
 /// Understands the text of a C or XYSCSS tag.
-fn layout(text: &[u8]) -> Layout {
+fn layout(text: &[u8]) -> ChromaLayout {
     let text = text.to_ascii_lowercase();
     match text.as_slice() {
         b"420" | b"420jpeg" | b"420mpeg2" | b"420paldv" => {
-            return Layout::Planar(Chroma::Yuv420, None);
+            return ChromaLayout::Planar(Chroma::Yuv420, None);
         }
-        b"422" => return Layout::Planar(Chroma::Yuv422, None),
-        b"444" => return Layout::Planar(Chroma::Yuv444, None),
-        b"mono" | b"400" => return Layout::Planar(Chroma::Yuv400, None),
+        b"422" => return ChromaLayout::Planar(Chroma::Yuv422, None),
+        b"444" => return ChromaLayout::Planar(Chroma::Yuv444, None),
+        b"mono" | b"400" => return ChromaLayout::Planar(Chroma::Yuv400, None),
         _ => {}
     }
     if text.starts_with(b"411") || text.starts_with(b"410") || text.starts_with(b"440") {
-        return Layout::Unsupported;
+        return ChromaLayout::Unsupported;
     }
     if text.starts_with(b"444alpha") {
-        return Layout::Unsupported;
+        return ChromaLayout::Unsupported;
     }
     let prefixes: [(&[u8], Chroma); 4] = [
         (b"420p", Chroma::Yuv420),
@@ -268,8 +287,8 @@ fn layout(text: &[u8]) -> Layout {
             .filter(|t| t.len() <= 2)
             .and_then(number);
         if let Some(depth) = depth.filter(|d| (8..=16).contains(d)) {
-            return Layout::Planar(chroma, Some(depth));
+            return ChromaLayout::Planar(chroma, Some(depth));
         }
     }
-    Layout::Unknown
+    ChromaLayout::Unknown
 }

@@ -1,5 +1,5 @@
-//! Reads y4m: a header line, then for each frame a line that starts with `FRAME` and the samples
-//! as a raw file has them.
+//! Reads and writes y4m: a header line, then for each frame a line that starts with `FRAME` and
+//! the samples as a raw file has them.
 //!
 //! What must stay true: the samples equal those of the raw file of the same clip for every
 //! layout, depth and size; frames line up however long the lines are; and a frame that does not
@@ -8,15 +8,17 @@
 mod header;
 #[cfg(test)]
 mod tests;
+mod writer;
 
 use vmafx_api::HostFrame;
 
 use crate::error::{MediaError, excerpt};
+use crate::frame_reader::FrameReader;
 use crate::input::{Input, LineEnd};
-use crate::raw::{check_samples, fill_frame};
 use crate::source::{Source, SourceInfo};
 
 pub(crate) use header::MAGIC;
+pub use writer::Y4mWriter;
 
 /// Longest header or FRAME line that is read, in bytes.
 pub const MAX_LINE: u64 = 64 << 10;
@@ -25,9 +27,7 @@ const FRAME: &[u8] = b"FRAME";
 
 /// A y4m clip.
 pub struct Y4mSource {
-    input: Input,
-    info: SourceInfo,
-    frame: u64,
+    reader: FrameReader,
     line: Vec<u8>,
 }
 
@@ -65,51 +65,50 @@ impl Y4mSource {
                 });
             }
         }
-        let mut info = header::parse(&line, &name, interlaced_as_frames)?;
+        let info = header::parse(&line, &name, interlaced_as_frames)?;
 
         // A header may promise gigabytes: where the size is known, a first frame that cannot be
         // there is refused before anyone makes room for it.
         let frame_bytes = info.format.frame_bytes() as u64;
-        if let Some(rest) = input.size().map(|size| size.saturating_sub(input.offset())) {
-            let with_line = frame_bytes + FRAME.len() as u64 + 1;
+        let offset = input.offset();
+        let rest = input.size().map(|size| size.saturating_sub(offset));
+        let mut reader = FrameReader::new(input, info, "it ends after its y4m header");
+        if let Some(rest) = rest {
+            let line_bytes = FRAME.len() as u64 + 1;
+            let with_line = frame_bytes + line_bytes;
             if rest == 0 {
-                return Err(no_frames(name));
+                reader.end()?;
             }
             if rest < with_line {
                 return Err(MediaError::TruncatedFrame {
                     input: name,
                     frame: 0,
-                    offset: input.offset() + FRAME.len() as u64 + 1,
+                    offset: offset + line_bytes,
                     wanted: frame_bytes,
-                    got: rest.saturating_sub(FRAME.len() as u64 + 1),
+                    got: rest.saturating_sub(line_bytes),
                 });
             }
-            if rest.is_multiple_of(with_line) {
-                info.frames = Some(rest / with_line);
+            // With parameters on the FRAME lines the size does not tell the count.
+            let plain = reader.input.peek(FRAME.len() + 1, FRAME.len() + 1)? == b"FRAME\n";
+            if plain && rest.is_multiple_of(with_line) {
+                reader.info.frames = Some(rest / with_line);
             }
         }
-        Ok(Y4mSource {
-            input,
-            info,
-            frame: 0,
-            line,
-        })
+        Ok(Y4mSource { reader, line })
     }
 
     /// Reads the line before a frame; `false` at the end of the clip.
     fn frame_line(&mut self) -> Result<bool, MediaError> {
-        let offset = self.input.offset();
+        let reader = &mut self.reader;
+        let offset = reader.input.offset();
         let mut word = [0; FRAME.len() + 1];
-        let got = self.input.fill(&mut word)?;
-        let input = || self.info.name.clone();
-        let frame = self.frame;
+        let got = reader.input.fill(&mut word)?;
         if got == 0 {
-            return if frame == 0 {
-                Err(no_frames(input()))
-            } else {
-                Ok(false)
-            };
+            reader.end()?;
+            return Ok(false);
         }
+        let input = || reader.info.name.clone();
+        let frame = reader.frame;
         if got <= FRAME.len() && FRAME.starts_with(&word[..got]) {
             return Err(MediaError::TruncatedFrameLine {
                 input: input(),
@@ -128,7 +127,7 @@ impl Y4mSource {
         if word[FRAME.len()] == b'\n' {
             return Ok(true);
         }
-        match self.input.line(&mut self.line, MAX_LINE)? {
+        match reader.input.line(&mut self.line, MAX_LINE)? {
             LineEnd::Newline => Ok(true),
             LineEnd::EndOfInput => Err(MediaError::TruncatedFrameLine {
                 input: input(),
@@ -143,59 +142,30 @@ impl Y4mSource {
             }),
         }
     }
-
-    fn truncated(&self, got: u64) -> MediaError {
-        MediaError::TruncatedFrame {
-            input: self.info.name.clone(),
-            frame: self.frame,
-            offset: self.input.offset() - got,
-            wanted: self.info.format.frame_bytes() as u64,
-            got,
-        }
-    }
-}
-
-fn no_frames(input: String) -> MediaError {
-    MediaError::NoFrames {
-        input,
-        what: "it ends after its y4m header",
-    }
 }
 
 impl Source for Y4mSource {
     fn describe(&self) -> &SourceInfo {
-        &self.info
+        &self.reader.info
     }
 
     fn read(&mut self, frame: &mut HostFrame) -> Result<bool, MediaError> {
-        self.info.check_buffer(frame)?;
+        self.reader.info.check_buffer(frame)?;
         if !self.frame_line()? {
             return Ok(false);
         }
-        let got = fill_frame(&mut self.input, frame)?;
-        if got < frame.bytes_mut().len() {
-            return Err(self.truncated(got as u64));
-        }
-        check_samples(frame, &self.info.name, self.frame)?;
-        self.frame += 1;
+        let got = self.reader.fill(frame)?;
+        self.reader.count(got)?;
         Ok(true)
     }
 
     fn skip(&mut self, frames: u64) -> Result<(), MediaError> {
-        let frame_bytes = self.info.format.frame_bytes() as u64;
-        for done in 0..frames {
+        for passed in 0..frames {
             if !self.frame_line()? {
-                return Err(MediaError::SkipPastEnd {
-                    input: self.info.name.clone(),
-                    skip: frames,
-                    frames: done,
-                });
+                return Err(self.reader.ended_while_skipping(frames, passed));
             }
-            let got = self.input.pass(frame_bytes)?;
-            if got < frame_bytes {
-                return Err(self.truncated(got));
-            }
-            self.frame += 1;
+            let got = self.reader.pass()?;
+            self.reader.count(got)?;
         }
         Ok(())
     }

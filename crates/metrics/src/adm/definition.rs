@@ -3,8 +3,8 @@
 use vmafx_api::FrameFormat;
 
 use crate::{
-    Clip, Column, Definition, Entry, Exactness, Metric, OptionInfo, OptionKind, Options, Output,
-    PassThrough, Refusal,
+    Clip, Column, Definition, Entry, Exactness, Metric, OptionInfo, Options, Output, PassThrough,
+    Planes, Refusal,
 };
 
 use super::{MIN_SIZE, Settings};
@@ -26,129 +26,72 @@ const fn plain(name: &'static str) -> Output {
     }
 }
 
-const fn number(
-    name: &'static str,
-    alias: &'static str,
-    (default, min, max): (f64, f64, f64),
-    help: &'static str,
-) -> OptionInfo {
-    let kind = OptionKind::Float { default, min, max };
-    OptionInfo {
-        name,
-        alias,
-        help,
-        kind,
-        in_name: true,
-    }
-}
-
-const fn whole(
-    name: &'static str,
-    alias: &'static str,
-    (default, min, max): (i32, i32, i32),
-    help: &'static str,
-) -> OptionInfo {
-    let kind = OptionKind::Int { default, min, max };
-    OptionInfo {
-        name,
-        alias,
-        help,
-        kind,
-        in_name: true,
-    }
-}
-
-const fn switch(
-    name: &'static str,
-    alias: &'static str,
-    in_name: bool,
-    help: &'static str,
-) -> OptionInfo {
-    let kind = OptionKind::Bool { default: false };
-    OptionInfo {
-        name,
-        alias,
-        help,
-        kind,
-        in_name,
-    }
-}
-
 static DEFINITION: Definition = Definition {
     name: NAME,
     summary: "Detail loss (adm2), added detail (aim) and both together (adm3), luma only",
     source: "Li, Zhang, Ma, Ngan 2011, IEEE Trans. Multimedia 13(5); libvmaf integer_adm.c",
-    limits: "33x33 samples and more, 8 to 16 bits; adm_norm_view_dist times \
-             adm_ref_display_height at least 3240",
+    min_size: (MIN_SIZE, MIN_SIZE),
+    planes: Planes::Luma,
     options: &[
-        switch(
-            "debug",
-            "debug",
-            false,
-            "Report numerators and denominators, too",
-        ),
-        number(
+        OptionInfo::switch("debug", false, "Report numerators and denominators, too"),
+        OptionInfo::number(
             "adm_csf_scale",
-            "scf",
             (1.0, 0.0, 50.0),
             "Scale of the sensitivity to horizontal and vertical details, in adm_csf_mode 1",
-        ),
-        number(
+        )
+        .in_names("scf"),
+        OptionInfo::number(
             "adm_csf_diag_scale",
-            "scfd",
             (1.0, 0.0, 50.0),
             "Scale of the sensitivity to diagonal details, in adm_csf_mode 1",
-        ),
-        number(
+        )
+        .in_names("scfd"),
+        OptionInfo::number(
             "adm_dlm_weight",
-            "dlmw",
             (0.5, 0.0, 1.0),
             "Share of adm2 in adm3; 1 leaves aim out",
-        ),
-        number(
+        )
+        .in_names("dlmw"),
+        OptionInfo::number(
             "adm_enhn_gain_limit",
-            "egl",
             (100.0, 1.0, 100.0),
             "Largest gain by which enhanced details count; 1 gives enhancement no reward",
-        ),
-        number(
+        )
+        .in_names("egl"),
+        OptionInfo::number(
             "adm_norm_view_dist",
-            "nvd",
             (3.0, 0.75, 24.0),
-            "Viewing distance in heights of the display",
-        ),
-        whole(
+            "Viewing distance in heights of the display; times adm_ref_display_height it is at \
+             least 3240",
+        )
+        .in_names("nvd"),
+        OptionInfo::whole(
             "adm_ref_display_height",
-            "rdh",
             (1080, 1, 4320),
             "Height of the display in pixels",
-        ),
-        whole(
+        )
+        .in_names("rdh"),
+        OptionInfo::whole(
             "adm_csf_mode",
-            "csf",
             (0, 0, 3),
             "Contrast sensitivity: 0 Watson, 1 Barten (overflows on the finest level, as in \
              libvmaf), 2 and 3 fits between both",
-        ),
-        number(
+        )
+        .in_names("csf"),
+        OptionInfo::number(
             "adm_noise_weight",
-            "nw",
             (0.03125, 0.0, 1500.0),
             "Noise that is added to the contrast of each place",
-        ),
-        switch(
-            "adm_skip_aim",
-            "adm_skip_aim",
-            false,
-            "Leave aim at 0 and save its time",
-        ),
-        switch("adm_skip_scale0", "ssz", true, "Leave out the finest level"),
-        number(
+        )
+        .in_names("nw"),
+        OptionInfo::switch("adm_skip_aim", false, "Leave aim at 0 and save its time"),
+        OptionInfo::switch("adm_skip_scale0", false, "Leave out the finest level").in_names("ssz"),
+        OptionInfo::number(
             "adm_min_val",
-            "min",
             (0.0, 0.0, 1.0),
             "Smallest adm3; smaller ones are raised to it",
-        ),
+        )
+        .in_names("min"),
     ],
     outputs: &[
         output("VMAF_integer_feature_adm2_score", "integer_adm2"),
@@ -170,7 +113,9 @@ static DEFINITION: Definition = Definition {
         plain("integer_adm_num_scale3"),
         plain("integer_adm_den_scale3"),
     ],
-    exactness: Exactness::Libm,
+    aggregates: &[],
+    // Two units in the last place of single precision, in which `powf` takes the roots.
+    exactness: Exactness::Near(2.0 * f32::EPSILON as f64),
     every_frame: false,
 };
 
@@ -192,15 +137,7 @@ impl Metric for Adm {
     }
 
     fn check(&self, format: &FrameFormat, options: &Options) -> Result<(), Refusal> {
-        if format.width() < MIN_SIZE || format.height() < MIN_SIZE {
-            return Err(Refusal::TooSmall {
-                feature: NAME,
-                width: format.width(),
-                height: format.height(),
-                min_width: MIN_SIZE,
-                min_height: MIN_SIZE,
-            });
-        }
+        DEFINITION.check_size(format)?;
         Settings::new(options).map(drop)
     }
 

@@ -23,9 +23,6 @@ mod level;
 mod masking;
 mod wavelet;
 
-#[cfg(test)]
-mod tests;
-
 use vmafx_api::{FrameFormat, PlaneView, Samples};
 
 use crate::{Options, Refusal};
@@ -241,3 +238,6 @@ pub fn reference(
     }
     sums
 }
+
+#[cfg(test)]
+mod tests;

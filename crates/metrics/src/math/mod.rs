@@ -29,11 +29,12 @@ mod exp;
 mod log;
 mod pow;
 mod powf;
-#[cfg(test)]
-mod tests;
 
 pub use cbrt::{cbrt, cbrtf};
 pub use exp::{exp, expf};
 pub use log::{ln, log2, log2f, log10};
 pub use pow::pow;
 pub use powf::powf;
+
+#[cfg(test)]
+mod tests;

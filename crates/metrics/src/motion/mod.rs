@@ -23,99 +23,66 @@ use vmafx_api::{FrameFormat, Value};
 use neighbours::Neighbours;
 pub use pixels::{Scratch, Sums, TAPS, reference};
 
-use crate::definition::{
-    Column, Definition, Entry, Exactness, Metric, OptionInfo, OptionKind, Output,
-};
-use crate::{Clip, Options, Refusal};
+use crate::definition::{Column, Definition, Entry, Exactness, Metric, OptionInfo, Output, Planes};
+use crate::{Clip, Options};
 
 /// Smallest width and height: the window reaches two samples past the border.
 pub const MIN_SIZE: u32 = 3;
-
-const fn switch(name: &'static str, alias: &'static str, help: &'static str) -> OptionInfo {
-    OptionInfo {
-        name,
-        alias,
-        help,
-        kind: OptionKind::Bool { default: false },
-        in_name: true,
-    }
-}
-
-const fn number(
-    name: &'static str,
-    alias: &'static str,
-    help: &'static str,
-    default: f64,
-    max: f64,
-) -> OptionInfo {
-    OptionInfo {
-        name,
-        alias,
-        help,
-        kind: OptionKind::Float {
-            default,
-            min: 0.0,
-            max,
-        },
-        in_name: true,
-    }
-}
 
 static DEFINITION: Definition = Definition {
     name: "motion",
     summary: "blurred frame difference of the reference, integer arithmetic",
     source: "Li et al., Toward a practical perceptual video quality metric, 2016; \
              libvmaf integer_motion.c",
-    limits: "luma only; 3x3 and larger, 8 to 16 bits",
+    min_size: (MIN_SIZE, MIN_SIZE),
+    planes: Planes::Luma,
     options: &[
-        switch("motion_force_zero", "force_0", "report 0 for every frame"),
-        number(
+        OptionInfo::switch("motion_force_zero", false, "report 0 for every frame")
+            .in_names("force_0"),
+        OptionInfo::number(
             "motion_blend_factor",
-            "mbf",
+            (1.0, 0.0, 1.0),
             "share of a score above motion_blend_offset that counts in motion3",
-            1.0,
-            1.0,
-        ),
-        number(
+        )
+        .in_names("mbf"),
+        OptionInfo::number(
             "motion_blend_offset",
-            "mbo",
+            (40.0, 0.0, 1000.0),
             "score from which motion_blend_factor applies",
-            40.0,
-            1000.0,
-        ),
-        number(
+        )
+        .in_names("mbo"),
+        OptionInfo::number(
             "motion_fps_weight",
-            "mfw",
+            (1.0, 0.0, 5.0),
             "factor on every score that makes up for the frame rate",
-            1.0,
-            5.0,
-        ),
-        number(
+        )
+        .in_names("mfw"),
+        OptionInfo::number(
             "motion_max_val",
-            "mmxv",
+            (10000.0, 0.0, 10000.0),
             "largest score; larger ones are cut to it",
-            10000.0,
-            10000.0,
-        ),
-        switch(
+        )
+        .in_names("mmxv"),
+        OptionInfo::switch(
             "motion_five_frame_window",
-            "mffw",
+            false,
             "compare with the frame two before, so that five frames make a score",
-        ),
-        switch(
+        )
+        .in_names("mffw"),
+        OptionInfo::switch(
             "motion_moving_average",
-            "mma",
+            false,
             "average motion3 with its predecessor, from the second compared frame on",
+        )
+        .in_names("mma"),
+        OptionInfo::switch(
+            "debug",
+            false,
+            "also report the sad score under the name integer_motion",
         ),
-        OptionInfo {
-            name: "debug",
-            alias: "debug",
-            help: "also report the sad score under the name integer_motion",
-            kind: OptionKind::Bool { default: false },
-            in_name: false,
-        },
     ],
     outputs: &[SAD, MOTION, MOTION2, MOTION3],
+    aggregates: &[],
     exactness: Exactness::Equal,
     every_frame: true,
 };
@@ -190,19 +157,6 @@ impl Settings {
 impl Metric for Motion {
     fn definition(&self) -> &'static Definition {
         &DEFINITION
-    }
-
-    fn check(&self, format: &FrameFormat, _options: &Options) -> Result<(), Refusal> {
-        if format.width().min(format.height()) < MIN_SIZE {
-            return Err(Refusal::TooSmall {
-                feature: DEFINITION.name,
-                width: format.width(),
-                height: format.height(),
-                min_width: MIN_SIZE,
-                min_height: MIN_SIZE,
-            });
-        }
-        Ok(())
     }
 
     fn columns(&self, _format: &FrameFormat, _options: &Options) -> Vec<Column> {

@@ -6,25 +6,23 @@
 
 use vmafx_api::Value;
 
-use super::Settings;
+use super::{APSNR, Settings};
 use crate::math::log10;
 use crate::{Aggregate, Clip, Emission, PassThrough, ScoreInfo};
 
-const APSNR: [&str; 3] = ["apsnr_y", "apsnr_cb", "apsnr_cr"];
-
-/// The clip stage of psnr.
+/// The clip stage of psnr: squared errors of all frames so far.
 #[derive(Debug)]
-pub(super) struct ClipError {
+pub(super) struct Totals {
     settings: Settings,
     scores: PassThrough,
     sse: [u128; 3],
     frames: u64,
 }
 
-impl ClipError {
+impl Totals {
     /// A stage for one clip, whose scores have these names.
     pub(super) fn new(names: Vec<String>, settings: Settings) -> Self {
-        ClipError {
+        Totals {
             settings,
             scores: PassThrough::new(names),
             sse: [0; 3],
@@ -33,7 +31,7 @@ impl ClipError {
     }
 }
 
-impl Clip for ClipError {
+impl Clip for Totals {
     fn scores(&self) -> &[ScoreInfo] {
         self.scores.scores()
     }
@@ -51,10 +49,14 @@ impl Clip for ClipError {
         if !self.settings.apsnr || self.frames == 0 {
             return Vec::new();
         }
-        let planes = 0..self.settings.planes;
-        let aggregates = planes.map(|plane| Aggregate {
-            name: APSNR[plane].to_owned(),
-            value: aggregate(&self.settings, plane, self.sse[plane], self.frames),
+        let aggregates = APSNR.iter().enumerate().map(|(plane, name)| Aggregate {
+            name: (*name).to_owned(),
+            value: if plane < self.settings.planes {
+                aggregate(&self.settings, plane, self.sse[plane], self.frames)
+            } else {
+                // The logarithm of no samples, as libvmaf reports it.
+                f64::NEG_INFINITY
+            },
         });
         aggregates.collect()
     }
@@ -115,7 +117,15 @@ mod tests {
         assert_eq!(aggregates(&set, 8, &[0, 0, 0])[2].value, 68.0);
 
         let luma = options(&[("enable_apsnr", "true"), ("enable_chroma", "false")]);
-        assert_eq!(aggregates(&luma, 8, &[1]).len(), 1);
+        let luma = aggregates(&luma, 8, &[100, 0, 200]);
+        assert_eq!(luma[0], all[0]);
+        assert_eq!(
+            luma[1..],
+            ["apsnr_cb", "apsnr_cr"].map(|name| Aggregate {
+                name: name.to_owned(),
+                value: f64::NEG_INFINITY,
+            })
+        );
         assert!(aggregates(&options(&[]), 8, &[1]).is_empty());
         assert!(aggregates(&set, 8, &[]).is_empty());
     }

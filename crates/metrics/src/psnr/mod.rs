@@ -11,59 +11,44 @@ mod clip;
 
 use vmafx_api::{FrameFormat, PLANE_NAMES, PlaneView, Value};
 
-use clip::ClipError;
+use clip::Totals;
 
-use crate::definition::{
-    Column, Definition, Entry, Exactness, Metric, OptionInfo, OptionKind, Output,
-};
+use crate::definition::{Column, Definition, Entry, Exactness, Metric, OptionInfo, Output, Planes};
 use crate::math::log10;
 use crate::mirror::{Pair, Plane, Sample};
-use crate::{Clip, Options, Refusal};
-
-const fn switch(name: &'static str, help: &'static str, default: bool) -> OptionInfo {
-    OptionInfo {
-        name,
-        alias: name,
-        help,
-        kind: OptionKind::Bool { default },
-        in_name: false,
-    }
-}
+use crate::{Clip, Options};
 
 static DEFINITION: Definition = Definition {
     name: "psnr",
     summary: "peak signal-to-noise ratio of each plane",
     source: "ITU-T J.340; libvmaf integer_psnr.c",
-    limits: "any size, layout and depth; 4:0:0 has luma scores only",
+    min_size: (1, 1),
+    planes: Planes::All,
     options: &[
-        switch("enable_chroma", "score Cb and Cr as well as Y", true),
-        switch("enable_mse", "also report the mean squared error", false),
-        switch(
+        OptionInfo::switch("enable_chroma", true, "score Cb and Cr as well as Y"),
+        OptionInfo::switch("enable_mse", false, "also report the mean squared error"),
+        OptionInfo::switch(
             "enable_apsnr",
-            "also report the PSNR of the squared error of all frames together",
             false,
+            "also report the PSNR of the squared error of all frames together",
         ),
-        switch(
+        OptionInfo::switch(
             "reduced_hbd_peak",
+            false,
             "above 8 bits take 255 scaled by a power of two as the peak, as for scaled 8-bit \
              content, not the largest sample",
-            false,
         ),
-        OptionInfo {
-            name: "min_sse",
-            alias: "min_sse",
-            help: "squared error of a plane below which psnr does not rise, rounded up to a \
-                   whole decibel; 0 caps psnr at 6 dB a bit plus 12 dB",
-            kind: OptionKind::Float {
-                default: 0.0,
-                min: 0.0,
-                max: f64::MAX,
-            },
-            in_name: false,
-        },
+        OptionInfo::number(
+            "min_sse",
+            (0.0, 0.0, f64::MAX),
+            "squared error of a plane below which psnr does not rise, rounded up to a whole \
+             decibel; 0 caps psnr at 6 dB a bit plus 12 dB",
+        ),
     ],
     outputs: &[PSNR[0], PSNR[1], PSNR[2], MSE[0], MSE[1], MSE[2]],
-    exactness: Exactness::Libm,
+    aggregates: &APSNR,
+    // Two units in the last place of `log10`.
+    exactness: Exactness::Near(2.0 * f64::EPSILON),
     every_frame: true,
 };
 
@@ -76,6 +61,7 @@ const fn output(name: &'static str) -> Output {
 
 const PSNR: [Output; 3] = [output("psnr_y"), output("psnr_cb"), output("psnr_cr")];
 const MSE: [Output; 3] = [output("mse_y"), output("mse_cb"), output("mse_cr")];
+const APSNR: [&str; 3] = ["apsnr_y", "apsnr_cb", "apsnr_cr"];
 const SSE: [&str; 3] = ["sse_y", "sse_cb", "sse_cr"];
 
 /// The metric `psnr`.
@@ -147,10 +133,6 @@ impl Metric for Psnr {
         &DEFINITION
     }
 
-    fn check(&self, _format: &FrameFormat, _options: &Options) -> Result<(), Refusal> {
-        Ok(())
-    }
-
     fn columns(&self, format: &FrameFormat, options: &Options) -> Vec<Column> {
         let settings = Settings::new(options, format);
         let mut columns: Vec<_> = settings.outputs().into_iter().map(Column::Score).collect();
@@ -164,7 +146,7 @@ impl Metric for Psnr {
         let settings = Settings::new(options, format);
         let outputs = settings.outputs().into_iter();
         let names = outputs.map(|output| options.score_name(&output));
-        Box::new(ClipError::new(names.collect(), settings))
+        Box::new(Totals::new(names.collect(), settings))
     }
 }
 

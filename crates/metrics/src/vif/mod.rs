@@ -18,10 +18,8 @@ use vmafx_api::{FrameFormat, Value};
 pub use information::{LOG2_ONE, NOISE, ScaleSums, log2_table};
 pub use pixels::{Scratch, Sums, TAPS, reference};
 
-use crate::definition::{
-    Column, Definition, Entry, Exactness, Metric, OptionInfo, OptionKind, Output,
-};
-use crate::{Clip, Options, PassThrough, Refusal};
+use crate::definition::{Column, Definition, Entry, Exactness, Metric, OptionInfo, Output, Planes};
+use crate::{Clip, Options, PassThrough};
 
 /// Smallest width and height: at scale 3 the window of three samples needs two to reflect.
 pub const MIN_SIZE: u32 = 16;
@@ -31,36 +29,30 @@ static DEFINITION: Definition = Definition {
     summary: "visual information fidelity in four scales, integer arithmetic",
     source: "Sheikh and Bovik, Image information and visual quality, IEEE TIP 15(2), 2006; \
              libvmaf integer_vif.c",
-    limits: "luma only; 16x16 and larger, 8 to 16 bits",
+    min_size: (MIN_SIZE, MIN_SIZE),
+    planes: Planes::Luma,
     options: &[
-        OptionInfo {
-            name: "debug",
-            alias: "debug",
-            help: "also report numerator and denominator of each scale and of all",
-            kind: OptionKind::Bool { default: false },
-            in_name: false,
-        },
-        OptionInfo {
-            name: "vif_enhn_gain_limit",
-            alias: "egl",
-            help: "largest gain over the reference that counts as information; 1 gives no credit \
-                   to enhancement",
-            kind: OptionKind::Float {
-                default: 100.0,
-                min: 1.0,
-                max: 100.0,
-            },
-            in_name: true,
-        },
-        OptionInfo {
-            name: "vif_skip_scale0",
-            alias: "ssclz",
-            help: "leave out the full-size scale, whose score becomes 0",
-            kind: OptionKind::Bool { default: false },
-            in_name: true,
-        },
+        OptionInfo::switch(
+            "debug",
+            false,
+            "also report numerator and denominator of each scale and of all",
+        ),
+        OptionInfo::number(
+            "vif_enhn_gain_limit",
+            (100.0, 1.0, 100.0),
+            "largest gain over the reference that counts as information; 1 gives no credit to \
+             enhancement",
+        )
+        .in_names("egl"),
+        OptionInfo::switch(
+            "vif_skip_scale0",
+            false,
+            "leave out the full-size scale, whose score becomes 0",
+        )
+        .in_names("ssclz"),
     ],
     outputs: &OUTPUTS,
+    aggregates: &[],
     exactness: Exactness::Equal,
     every_frame: false,
 };
@@ -140,19 +132,6 @@ impl Settings {
 impl Metric for Vif {
     fn definition(&self) -> &'static Definition {
         &DEFINITION
-    }
-
-    fn check(&self, format: &FrameFormat, _options: &Options) -> Result<(), Refusal> {
-        if format.width().min(format.height()) < MIN_SIZE {
-            return Err(Refusal::TooSmall {
-                feature: DEFINITION.name,
-                width: format.width(),
-                height: format.height(),
-                min_width: MIN_SIZE,
-                min_height: MIN_SIZE,
-            });
-        }
-        Ok(())
     }
 
     fn columns(&self, _format: &FrameFormat, options: &Options) -> Vec<Column> {

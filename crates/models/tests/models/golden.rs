@@ -1,6 +1,6 @@
 //! Predictions from libvmaf's own feature values against libvmaf's own scores.
 
-use vmafx_models::{ModelSet, Scoring, catalog};
+use vmafx_models::{EXACTNESS, ModelSet, Scoring, catalog};
 
 const ROWS: &str = include_str!("golden.txt");
 
@@ -21,23 +21,11 @@ fn model(name: &str) -> ModelSet {
     catalog::find(name, &[]).unwrap()
 }
 
-/// Equal at six decimals, and within what another exponential can move: partial sums pass 256,
-/// where the last bit is worth 5e-12 of a score; the slope that a deviation is multiplied by is
-/// a difference of near scores over 0.02.
-pub(crate) fn assert_near(what: &str, ours: f64, theirs: f64) {
-    let tolerance = if what.ends_with("stddev") {
-        1e-9
-    } else {
-        1e-11
-    };
+fn assert_near(what: &str, ours: f64, theirs: f64) {
     assert!(
-        (ours - theirs).abs() <= tolerance,
-        "{what}: {ours:?}, libvmaf {theirs:?}"
-    );
-    assert_eq!(
-        format!("{ours:.6}"),
-        format!("{theirs:.6}"),
-        "{what}: {ours:?} {theirs:?}"
+        EXACTNESS.allows(theirs, ours),
+        "{what}: {ours:?}, libvmaf {theirs:?}, distance {:e}",
+        (ours - theirs).abs() / theirs.abs()
     );
 }
 

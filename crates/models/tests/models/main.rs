@@ -6,7 +6,6 @@
 mod arbitrary;
 mod binding;
 mod by_name;
-mod files;
 mod golden;
 mod malformed;
 

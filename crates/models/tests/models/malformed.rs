@@ -483,6 +483,16 @@ fn our_own_format() {
             "gama",
             "`line 14` is gama 0.04, but must be a line that starts with `gamma`",
         ),
+        (
+            "knot=50.5,60",
+            "knot=0,60",
+            "`member of line 8.score_transform.knots` is [0, 0] before [0, 60], but must be points",
+        ),
+        (
+            "score_clip 0 110",
+            "score_clip 111 110",
+            "`member of line 8.score_clip` is [111, 110], but must be a rising pair",
+        ),
         ("p2=-0.25", "p2=x", "`line 13` is score_transform"),
         ("p2=-0.25", "p3=1", "`line 13` is score_transform"),
         ("p2=-0.25", "p0=1", "`line 13: p0` is there twice"),
