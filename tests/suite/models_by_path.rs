@@ -17,8 +17,8 @@ fn folder(path: &str) -> Option<PathBuf> {
 }
 
 fn json_files(folder: &Path, list: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in std::fs::read_dir(folder).expect("a readable folder") {
+        let path = entry.expect("a readable folder").path();
         if path.is_dir() {
             json_files(&path, list);
         } else if path
@@ -119,7 +119,7 @@ fn cases() -> Vec<Case> {
     };
     let builtin = |name, model, limited: bool, enable_transform, disable_clip| Case {
         name,
-        set: catalog::find(model, &[]).unwrap(),
+        set: catalog::find(model, &[]).expect("a built-in model"),
         scoring: Scoring {
             enable_transform,
             disable_clip,
@@ -166,7 +166,7 @@ fn cases() -> Vec<Case> {
             .replace("v1_", "vmaf_v1.0.16_");
         cases.push(Case {
             name,
-            set: catalog::find(&model, std::slice::from_ref(&folder)).unwrap(),
+            set: catalog::find(&model, std::slice::from_ref(&folder)).expect("a model of the data"),
             scoring: Scoring::default(),
             features: vec![
                 "cambi_hrs_1080_cmxv_17_vlt_0.06".to_owned(),

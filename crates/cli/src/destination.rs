@@ -393,6 +393,10 @@ mod tests {
             let followed = follow(Path::new(path)).unwrap();
             assert_eq!(followed, Followed::Open(wanted), "{path}");
         }
+        // Where they are no links.
+        let number = |name| descriptor(Path::new("/dev"), OsStr::new(name));
+        let numbers = ["stdin", "stdout", "stderr", "null"].map(number);
+        assert_eq!(numbers, [Some(0), Some(1), Some(2), None]);
         let file = follow(Path::new("/proc/self/fd/../status")).unwrap();
         assert!(matches!(file, Followed::File(_)), "{file:?}");
         symlink("ring", folder.path().join("ring")).unwrap();

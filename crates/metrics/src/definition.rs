@@ -280,3 +280,55 @@ pub fn providing(internal: &str) -> Option<(&'static dyn Metric, Output)> {
         Some((metric, *output))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use vmafx_api::Chroma;
+
+    use super::*;
+
+    fn definition(name: &str) -> &'static Definition {
+        find(name).unwrap().definition()
+    }
+
+    #[test]
+    fn limits_are_told_as_they_are_checked() {
+        let limits = |name| definition(name).limits();
+        assert_eq!(
+            limits("vif"),
+            "16x16 samples and more, any layout and depth; reads luma only"
+        );
+        assert_eq!(
+            limits("psnr"),
+            "any size, any layout and depth; reads every plane; 4:0:0 has luma scores only"
+        );
+        for metric in all() {
+            let (width, height) = metric.definition().min_size;
+            let check = |width, height| {
+                let format = FrameFormat::new(width, height, Chroma::Yuv420, 8).unwrap();
+                metric.check(&format, &Options::defaults(metric.definition()))
+            };
+            assert_eq!(check(width, height), Ok(()));
+            if width > 1 {
+                assert!(check(width - 1, height).is_err() && check(width, height - 1).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn every_score_has_one_giver() {
+        for name in [
+            "integer_adm2_egl_1",
+            "integer_aim",
+            "VMAF_integer_feature_motion_sad_score",
+            "integer_motion3_mmxv_18",
+            "integer_vif_scale0_egl_1",
+            "mse_cb",
+            "apsnr_cr",
+        ] {
+            let givers = all().into_iter().filter(|m| m.definition().gives(name));
+            assert_eq!(givers.count(), 1, "{name}");
+        }
+        assert!(!all().iter().any(|m| m.definition().gives("vmaf")));
+    }
+}
