@@ -29,6 +29,15 @@ pub(crate) enum Destination {
     Direct(PathBuf),
 }
 
+/// A file that the run reads, which no output may take the place of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunInput<'a> {
+    /// Where it is.
+    pub(crate) path: &'a Path,
+    /// What it is, such as `the reference video`.
+    pub(crate) what: &'static str,
+}
+
 /// Why a destination cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DestinationError {
@@ -36,7 +45,7 @@ pub(crate) enum DestinationError {
     Write { place: String, source: io::Error },
     #[error("cannot write {}: it is a folder", .0.display())]
     Folder(PathBuf),
-    #[error("cannot write {}: it is the {input} video", path.display())]
+    #[error("cannot write {}: it is {input}", path.display())]
     Input { path: PathBuf, input: &'static str },
 }
 
@@ -44,8 +53,8 @@ impl Destination {
     /// The destination that `name` means; `-` is standard output. Checks that it can be written.
     ///
     /// # Errors
-    /// A folder, a missing folder, lack of permission, one of the `inputs` (reference first).
-    pub(crate) fn open(name: &OsStr, inputs: [&OsStr; 2]) -> Result<Self, Failure> {
+    /// A folder, a missing folder, lack of permission, one of the `inputs` under whatever name.
+    pub(crate) fn open(name: &OsStr, inputs: &[RunInput<'_>]) -> Result<Self, Failure> {
         if name == "-" {
             return Ok(Destination::Standard);
         }
@@ -53,7 +62,7 @@ impl Destination {
         opened.map_err(|error| Failure::new(Class::Output, error))
     }
 
-    fn examine(path: &Path, inputs: [&OsStr; 2]) -> Result<Self, DestinationError> {
+    fn examine(path: &Path, inputs: &[RunInput<'_>]) -> Result<Self, DestinationError> {
         let refused = |path: &Path, source: io::Error| DestinationError::Write {
             place: path.display().to_string(),
             source,
@@ -73,9 +82,11 @@ impl Destination {
             }
             Followed::File(path) => path,
         };
-        for (input, which) in inputs.into_iter().zip(["reference", "distorted"]) {
-            if fs::canonicalize(input).is_ok_and(|input| input == path && input.is_file()) {
-                return Err(DestinationError::Input { path, input: which });
+        for input in inputs {
+            let is_same = same_file::is_same_file(input.path, &path).unwrap_or(false);
+            if is_same && input.path.is_file() {
+                let input = input.what;
+                return Err(DestinationError::Input { path, input });
             }
         }
         match fs::metadata(&path) {
@@ -291,8 +302,6 @@ impl Drop for Draft {
 mod tests {
     use super::*;
 
-    const NO_INPUTS: fn() -> [&'static OsStr; 2] = || [OsStr::new(""), OsStr::new("")];
-
     fn files(folder: &Path) -> Vec<String> {
         let list = fs::read_dir(folder).unwrap();
         let mut names: Vec<_> = list
@@ -307,7 +316,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report");
         fs::write(&path, "old").unwrap();
-        let destination = Destination::open(path.as_os_str(), NO_INPUTS()).unwrap();
+        let destination = Destination::open(path.as_os_str(), &[]).unwrap();
         let failed = destination.write(|output| {
             output.write_all(b"half").unwrap();
             Err(Failure::new(Class::Internal, "stop"))
@@ -326,7 +335,7 @@ mod tests {
     fn what_cannot_be_written_is_refused_at_once() {
         let folder = tempfile::tempdir().unwrap();
         let refused = |path: &Path| {
-            let error = Destination::open(path.as_os_str(), NO_INPUTS()).unwrap_err();
+            let error = Destination::open(path.as_os_str(), &[]).unwrap_err();
             assert_eq!(error.class, Class::Output);
             error.to_string()
         };
@@ -334,14 +343,17 @@ mod tests {
         assert!(refused(&folder.path().join("no/such")).contains("No such file"));
         let input = folder.path().join("a.y4m");
         fs::write(&input, "x").unwrap();
-        let error = Destination::open(input.as_os_str(), ["".as_ref(), input.as_os_str()]);
-        assert!(
-            error
-                .unwrap_err()
-                .to_string()
-                .contains("it is the distorted video")
-        );
-        assert_eq!(files(folder.path()), ["a.y4m"]);
+        let link = folder.path().join("b.y4m");
+        fs::hard_link(&input, &link).unwrap();
+        for output in [&input, &link] {
+            let inputs = [RunInput {
+                path: &input,
+                what: "the distorted video",
+            }];
+            let error = Destination::open(output.as_os_str(), &inputs).unwrap_err();
+            assert!(error.to_string().contains("it is the distorted video"));
+        }
+        assert_eq!(files(folder.path()), ["a.y4m", "b.y4m"]);
     }
 
     #[cfg(unix)]
@@ -353,7 +365,7 @@ mod tests {
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         symlink(&path, &link).unwrap();
-        let destination = Destination::open(link.as_os_str(), NO_INPUTS()).unwrap();
+        let destination = Destination::open(link.as_os_str(), &[]).unwrap();
         destination
             .write(|output| output.write_all(b"new").map_err(standard))
             .unwrap();
@@ -363,13 +375,13 @@ mod tests {
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
             0o640
         );
-        let null = Destination::open(OsStr::new("/dev/null"), NO_INPUTS()).unwrap();
+        let null = Destination::open(OsStr::new("/dev/null"), &[]).unwrap();
         assert_eq!(null, Destination::Direct("/dev/null".into()));
         // A link to a file that is not there yet stays a link, too.
         symlink("later", folder.path().join("next")).unwrap();
         let next = folder.path().join("next");
         let later = fs::canonicalize(folder.path()).unwrap().join("later");
-        let destination = Destination::open(next.as_os_str(), NO_INPUTS()).unwrap();
+        let destination = Destination::open(next.as_os_str(), &[]).unwrap();
         assert_eq!(destination, Destination::Replaced(later));
     }
 

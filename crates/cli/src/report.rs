@@ -7,7 +7,7 @@ use std::path::Path;
 use vmafx_engine::{EngineError, Outcome, OutputFormat, Pooling, Precision};
 
 use crate::args::ScoreArgs;
-use crate::destination::{Destination, note, print};
+use crate::destination::{Destination, RunInput, note, print};
 use crate::failure::{Class, Classify, Failure};
 use crate::plan::{self, Plan};
 use crate::plot::{self, Chart, Line, Panel, Table};
@@ -28,15 +28,22 @@ impl Results {
     ///
     /// # Errors
     /// Two results in one place, a place that cannot be written, a chart of unknown form.
-    pub(crate) fn open(args: &ScoreArgs, videos: [&OsStr; 2]) -> Result<Self, Failure> {
+    pub(crate) fn open(args: &ScoreArgs, inputs: &[RunInput<'_>]) -> Result<Self, Failure> {
         let page = match &args.plot {
             Some(path) => Some(is_page(path)?),
             None => None,
         };
+        // Upstream's programs leave the report out in silence; scripts for them rely on it.
+        if let (Some(name), None, false) = (args.form(), &args.output, args.upstream) {
+            return Err(Failure::usage(format!(
+                "`{name}` is the form of a report, but none is asked for: add `-o FILE`, or `-o -` \
+                 for standard output"
+            )));
+        }
         let mut taken = Vec::new();
         let mut open = |name: Option<&OsStr>| {
             let Some(name) = name else { return Ok(None) };
-            let destination = Destination::open(name, videos)?;
+            let destination = Destination::open(name, inputs)?;
             if taken.contains(&destination) {
                 return Err(Failure::usage(format!("two outputs go to {destination}")));
             }

@@ -1,16 +1,43 @@
 //! `vmafx score`: from two videos to a report.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use vmafx_engine::{Context, Input, Warning};
-use vmafx_models::catalog;
+use vmafx_models::{Origin, catalog};
 
 use crate::args::ScoreArgs;
-use crate::destination::note;
+use crate::destination::{RunInput, note};
 use crate::failure::{Class, Failure, one_line};
 use crate::inputs::{Pair, Reading};
 use crate::plan::{self, Plan};
 use crate::progress::Progress;
 use crate::report::Results;
 use crate::stream::Stream;
+
+/// The files that the run reads.
+fn inputs<'a>(videos: [&'a OsStr; 2], plan: &'a Plan) -> Vec<RunInput<'a>> {
+    let [reference, distorted] = videos.map(Path::new);
+    let mut inputs = vec![
+        RunInput {
+            path: reference,
+            what: "the reference video",
+        },
+        RunInput {
+            path: distorted,
+            what: "the distorted video",
+        },
+    ];
+    for spec in &plan.request.models {
+        if let Origin::File(path) = spec.model.origin() {
+            inputs.push(RunInput {
+                path,
+                what: "a model of this run",
+            });
+        }
+    }
+    inputs
+}
 
 /// Scores one video against the other.
 ///
@@ -19,7 +46,7 @@ use crate::stream::Stream;
 pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     let videos = args.videos()?;
     let mut plan = Plan::new(args)?;
-    let results = Results::open(args, videos)?;
+    let results = Results::open(args, &inputs(videos, &plan))?;
     let most = args.frame_cnt.filter(|&frames| frames > 0).map(u64::from);
     let mut pair = Pair::open(args, videos, most)?;
 

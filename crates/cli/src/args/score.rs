@@ -255,6 +255,18 @@ impl ScoreArgs {
         Ok([reference, distorted])
     }
 
+    /// The option that states the format of the report, if one does.
+    pub(crate) fn form(&self) -> Option<&'static str> {
+        let forms = [
+            ("--xml", self.xml),
+            ("--json", self.json),
+            ("--csv", self.csv),
+            ("--sub", self.sub),
+        ];
+        let given = forms.into_iter().find(|(_, given)| *given);
+        given.map(|(name, _)| name)
+    }
+
     /// Format of the report.
     pub(crate) fn format(&self) -> OutputFormat {
         let ending = self

@@ -240,6 +240,11 @@ fn ur_71_exit_codes_tell_the_class() {
 #[test]
 fn ur_68_every_accepted_option_acts() {
     run(vmaf(&format!("-r {REF} -d {DIS} -c 1"))).fails("usage");
+    let error = run(vmafx(&format!("score {REF} {DIS} --json"))).fails("usage");
+    assert!(
+        error.contains("`--json` is the form of a report"),
+        "{error}"
+    );
     let report = json(REF, DIS, "--cpumask -1 --gpumask 3");
     let options = report["provenance"]["options"].as_array().unwrap();
     let names: Vec<_> = options

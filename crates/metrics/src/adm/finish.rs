@@ -11,7 +11,7 @@ use vmafx_api::{FrameFormat, Value};
 use crate::math;
 
 use super::level::{LEVELS, Level, levels};
-use super::masking::{First, Later};
+use super::masking::{Coarser, Finest};
 use super::{Settings, Sums, energy, masking};
 
 /// The exponent of every root.
@@ -94,10 +94,10 @@ impl Parts {
             [0, 1, 2].map(|band| {
                 let total = totals[band];
                 if index == 0 {
-                    let bits = masking::fraction::<First>(index, band, level);
+                    let bits = masking::fraction::<Finest>(index, band, level);
                     (total as f64 / unit(bits)) as f32
                 } else {
-                    let bits = masking::fraction::<Later>(index, band, level);
+                    let bits = masking::fraction::<Coarser>(index, band, level);
                     total as f32 / unit(bits) as f32
                 }
             })

@@ -34,9 +34,9 @@ pub(super) trait Precision {
 }
 
 /// The first level: 16-bit coefficients, thresholds in 1/64 of their unit.
-pub(super) struct First;
+pub(super) struct Finest;
 
-impl Precision for First {
+impl Precision for Finest {
     fn weigh(factor: u32, band: usize, x: i32) -> i32 {
         // 65535 is libvmaf's; half of 2^17 would be 65536.
         let (half, shift) = [(16384, 15), (16384, 15), (65535, 17)][band];
@@ -74,9 +74,9 @@ impl Precision for First {
 }
 
 /// The other levels: 32-bit coefficients, thresholds in their unit.
-pub(super) struct Later;
+pub(super) struct Coarser;
 
-impl Later {
+impl Coarser {
     fn share(factor: i64, weighed: i32) -> i32 {
         // libvmaf holds 2^31 in 32 signed bits: what should round to nearest subtracts a half.
         let product = factor * i64::from(weighed.wrapping_abs());
@@ -84,7 +84,7 @@ impl Later {
     }
 }
 
-impl Precision for Later {
+impl Precision for Coarser {
     fn weigh(factor: u32, _band: usize, x: i32) -> i32 {
         round_shift(i64::from(factor) * i64::from(x), 28) as i32
     }
@@ -327,11 +327,11 @@ mod tests {
                     for (fixed, fixed_later) in [(usual, usual_later), (extreme, extreme_later)] {
                         let (fixed, got) = if first {
                             let s = sensitivity(fixed);
-                            let run = masked_cubes::<First>;
+                            let run = masked_cubes::<Finest>;
                             (fixed, run(&part, &masker, &s, level, &mut buffers))
                         } else {
                             let s = sensitivity(fixed_later);
-                            let run = masked_cubes::<Later>;
+                            let run = masked_cubes::<Coarser>;
                             (fixed_later, run(&part, &masker, &s, level, &mut buffers))
                         };
                         let want = by_definition(first, &part, &masker, fixed, level);
@@ -345,26 +345,29 @@ mod tests {
     #[test]
     fn sixteen_bit_values_wrap() {
         // 65535 * 32767 / 2^15 is 65533, which is -3 in 16 bits.
-        assert_eq!(First::weigh(65535, 0, 32767), -3);
+        assert_eq!(Finest::weigh(65535, 0, 32767), -3);
         // 4369 * 30720 / 2^12 rounds to 32768.
-        assert_eq!(First::to_neighbour(30719), 32766);
-        assert_eq!(First::to_neighbour(-30720), -32768);
-        assert_eq!(First::to_own_place(15360), -32768);
+        assert_eq!(Finest::to_neighbour(30719), 32766);
+        assert_eq!(Finest::to_neighbour(-30720), -32768);
+        assert_eq!(Finest::to_own_place(15360), -32768);
         // Diagonal halves are rounded down: 65536 and 3 * 65536 in units of 2^-17.
         assert_eq!(
-            (First::weigh(32768, 2, 2), First::weigh(32768, 2, 6)),
+            (Finest::weigh(32768, 2, 2), Finest::weigh(32768, 2, 6)),
             (0, 1)
         );
-        assert_eq!(First::weigh(32768, 2, 3), 1);
+        assert_eq!(Finest::weigh(32768, 2, 3), 1);
     }
 
     #[test]
     fn later_shares_of_nothing_are_below_zero() {
-        assert_eq!((Later::to_neighbour(0), Later::to_own_place(0)), (-1, -1));
         assert_eq!(
-            (Later::to_neighbour(300), Later::to_own_place(-300)),
+            (Coarser::to_neighbour(0), Coarser::to_own_place(0)),
+            (-1, -1)
+        );
+        assert_eq!(
+            (Coarser::to_neighbour(300), Coarser::to_own_place(-300)),
             (9, 19)
         );
-        assert_eq!(Later::to_neighbour(i32::MIN), -71_582_789);
+        assert_eq!(Coarser::to_neighbour(i32::MIN), -71_582_789);
     }
 }

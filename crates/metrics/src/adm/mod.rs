@@ -33,7 +33,7 @@ pub use finish::finish;
 pub use level::{LEVELS, Level, MIN_SIZE, levels};
 
 use csf::Viewing;
-use masking::{Buffers, First, Later};
+use masking::{Buffers, Coarser, Finest};
 use wavelet::{Bands, Rounding, Source};
 
 /// Options in the types that the code uses.
@@ -224,8 +224,8 @@ pub fn reference(
         }
         let sensitivity = &settings.sensitivity[index];
         let masked_cubes = match index {
-            0 => masking::masked_cubes::<First>,
-            _ => masking::masked_cubes::<Later>,
+            0 => masking::masked_cubes::<Finest>,
+            _ => masking::masked_cubes::<Coarser>,
         };
         let sums = &mut sums.levels[index];
         let (restored, impairment) = (&mut original.bands.details, &mut other.bands.details);

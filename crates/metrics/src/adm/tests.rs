@@ -166,12 +166,7 @@ fn scores_equal_libvmaf() {
             .chain(&got[10..])
             .zip(usual.iter().chain(&terms))
         {
-            // Two units in the last place of single precision.
-            let unit = f64::from(f32::EPSILON) * want;
-            assert!(
-                (got - want).abs() <= 2.0 * unit,
-                "{got} {want} {texts:?} {depth} bits"
-            );
+            assert_eq!(got, want, "{texts:?} {depth} bits");
         }
     }
 }

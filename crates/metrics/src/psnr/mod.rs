@@ -40,7 +40,7 @@ static DEFINITION: Definition = Definition {
         ),
         OptionInfo::number(
             "min_sse",
-            (0.0, 0.0, f64::MAX),
+            (0.0, 0.0, f32::MAX as f64),
             "squared error of a plane below which psnr does not rise, rounded up to a whole \
              decibel; 0 caps psnr at 6 dB a bit plus 12 dB",
         ),
