@@ -1,0 +1,186 @@
+//! Every kernel against the scalar reference: all widths and heights up to 200, all depths,
+//! contents at the ends of the arithmetic, rows of odd pitch, and samples around the planes that
+//! must not matter.
+//!
+//! A part is run by default; all of it with the environment variable `VMAFX_FULL_GRID` set.
+
+use vmafx_api::{Chroma, FrameFormat, PlaneView, Samples, Size};
+
+use crate::vector::{Avx2, Avx512, Simd};
+
+mod pictures;
+
+pub(crate) use pictures::{CONTENTS, Content, Picture};
+
+/// Largest width and height of the grid.
+const LARGEST: usize = 200;
+
+/// Depths of the grid.
+const DEPTHS: [u32; 4] = [8, 10, 12, 16];
+
+/// One pair of pictures.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Case {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) depth: u32,
+    pub(crate) content: Content,
+    pub(crate) seed: u32,
+}
+
+impl Case {
+    pub(crate) fn format(&self) -> FrameFormat {
+        FrameFormat::new(
+            self.width as u32,
+            self.height as u32,
+            Chroma::Yuv400,
+            self.depth,
+        )
+        .unwrap()
+    }
+
+    /// The two planes, rows `padding` samples longer than they need be, with `guard` in all
+    /// samples that are not theirs.
+    pub(crate) fn pictures(&self, padding: usize, guard: u16) -> [Picture; 2] {
+        [false, true].map(|second| Picture::new(self, second, padding, guard))
+    }
+}
+
+/// Calls `check` with the cases of the grid for a metric whose smallest side is `least`, and
+/// returns how many there were.
+pub(crate) fn grid(least: usize, mut check: impl FnMut(Case)) -> usize {
+    let full = std::env::var_os("VMAFX_FULL_GRID").is_some();
+    let mut count = 0;
+    for side in least..=LARGEST {
+        let short = [least, least + 1 + side % 7, least + 31 + side % 5];
+        let sizes = short.map(|short| [(side, short), (short, side)]);
+        for (width, height) in sizes.into_iter().flatten() {
+            let turn = side + 3 * (width + 2 * height);
+            for (depth_index, depth) in DEPTHS.into_iter().enumerate() {
+                for (index, content) in CONTENTS.into_iter().enumerate() {
+                    let chosen = turn % DEPTHS.len() == depth_index
+                        && turn / DEPTHS.len() % CONTENTS.len() == index;
+                    if full || chosen {
+                        check(Case {
+                            width,
+                            height,
+                            depth,
+                            content,
+                            seed: count as u32,
+                        });
+                        count += 1;
+                    }
+                }
+            }
+        }
+    }
+    count
+}
+
+/// Calls a generic function for each level that the processor has.
+macro_rules! each_level {
+    ($simd:ident => $body:expr) => {{
+        let mut levels = 0;
+        if let Some($simd) = Avx2::detect() {
+            $body;
+            levels += 1;
+        }
+        if let Some($simd) = Avx512::<false>::detect() {
+            $body;
+            levels += 1;
+        }
+        if let Some($simd) = Avx512::<true>::detect() {
+            $body;
+            levels += 1;
+        }
+        levels
+    }};
+}
+
+#[test]
+fn psnr_equals_the_reference() {
+    let mut levels = 0;
+    let check = |case: Case| {
+        for (padding, guard) in [(0, 0), (case.width % 5, u16::MAX)] {
+            let [a, b] = case.pictures(padding, guard);
+            let want = vmafx_metrics::psnr::reference(&a.view(), &b.view());
+            levels = each_level!(simd => {
+                let got = crate::psnr::squared_error(simd, &a.view(), &b.view());
+                assert_eq!(got, want, "{case:?} {simd:?}");
+            });
+        }
+    };
+    let count = grid(1, check);
+    println!("psnr: {count} pairs at {levels} levels, 0 differ");
+}
+
+#[test]
+fn motion_equals_the_reference() {
+    use vmafx_metrics::motion;
+    let mut levels = 0;
+    let check = |case: Case| {
+        let format = case.format();
+        for (padding, guard) in [(0, 0), (case.width % 5, u16::MAX)] {
+            let [a, b] = case.pictures(padding, guard);
+            let mut scratch = motion::Scratch::new(&format);
+            let want = motion::reference(&a.view(), &b.view(), case.depth, &mut scratch);
+            levels = each_level!(simd => {
+                let mut scratch = crate::motion::Scratch::new(&format);
+                for _ in 0..2 {
+                    let sums =
+                        crate::motion::sums(simd, &a.view(), &b.view(), case.depth, &mut scratch);
+                    assert_eq!(sums, want, "{case:?} {simd:?}");
+                }
+            });
+        }
+    };
+    let count = grid(motion::MIN_SIZE as usize, check);
+    println!("motion: {count} pairs at {levels} levels, 0 differ");
+}
+
+/// Options of adm that take ways of their own, and their names.
+const ADM_OPTIONS: [&[(&str, &str)]; 9] = [
+    &[],
+    &[("egl", "1")],
+    &[("egl", "1.37")],
+    &[("csf", "1")],
+    &[("csf", "1"), ("scf", "37.5"), ("scfd", "50"), ("egl", "3")],
+    &[("csf", "2"), ("nvd", "5")],
+    &[("csf", "3"), ("nvd", "3"), ("rdh", "2160")],
+    &[("ssz", "true"), ("egl", "99.99")],
+    &[("adm_skip_aim", "true"), ("nvd", "7")],
+];
+
+#[test]
+fn adm_equals_the_reference() {
+    use vmafx_metrics::{Options, adm, find};
+    let mut levels = 0;
+    let settings = ADM_OPTIONS.map(|pairs| {
+        let mut options = Options::defaults(find("adm").unwrap().definition());
+        for (name, value) in pairs {
+            options.set_text(name, value).unwrap();
+        }
+        adm::Settings::new(&options).unwrap()
+    });
+    let check = |case: Case| {
+        let format = case.format();
+        let turn = case.width + case.height + case.seed as usize;
+        for (padding, guard, settings) in [
+            (0, 0, &settings[0]),
+            (case.width % 5, u16::MAX, &settings[turn % settings.len()]),
+        ] {
+            let [a, b] = case.pictures(padding, guard);
+            let mut scratch = adm::Scratch::new(&format);
+            let (x, y, depth) = (a.view(), b.view(), case.depth);
+            let want = adm::reference(&x, &y, depth, settings, &mut scratch);
+            levels = each_level!(simd => {
+                let mut scratch = crate::adm::Scratch::new(&format);
+                crate::adm::sums(simd, &y, &x, depth, settings, &mut scratch);
+                let got = crate::adm::sums(simd, &x, &y, depth, settings, &mut scratch);
+                assert_eq!(got, want, "{case:?} {settings:?} {simd:?}");
+            });
+        }
+    };
+    let count = grid(adm::MIN_SIZE as usize, check);
+    println!("adm: {count} pairs at {levels} levels, 0 differ");
+}

@@ -1,0 +1,352 @@
+//! Motion with vectors.
+//!
+//! Differences of rows are made once and kept for the five rows that read them. Where they are
+//! below half of the range, which is all but cuts and flashes, both passes run in 16-bit lanes;
+//! rows that see a larger one take `f64` lanes, in which every number here is exact. What must
+//! stay true: each pass rounds once, after its whole sum, halves upwards.
+
+use vmafx_api::{FrameFormat, PlaneView};
+use vmafx_metrics::mirror::{Pair, Plane, mirror};
+use vmafx_metrics::motion::{Sums, TAPS};
+
+use crate::psnr::Lane;
+use crate::vector::{Buffer, Detail, Simd, Work};
+
+const ROWS: usize = TAPS.len();
+const RADIUS: usize = ROWS / 2;
+
+/// Elements in front of the first and behind the last column of a row, a register or more.
+const MARGIN: usize = 64;
+
+/// Differences from which on the sum of two does not fit 16 bits.
+const LARGE: u32 = 1 << 14;
+
+/// Ones for the lanes in front of a border, zeros for those behind.
+static INSIDE: [i32; 32] = {
+    let mut mask = [0; 32];
+    let mut lane = 0;
+    while lane < 16 {
+        mask[lane] = -1;
+        lane += 1;
+    }
+    mask
+};
+
+/// Buffers for frames of one format.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    /// Differences of rows, row `y` in place `y % ROWS`.
+    differences: [Buffer<i16>; ROWS],
+    /// The largest magnitude of each.
+    largest: [u32; ROWS],
+    /// A row after the vertical pass.
+    line: Buffer<i16>,
+    /// The same for large differences, and a row of those.
+    wide: [Buffer<i32>; ROWS + 1],
+}
+
+impl Scratch {
+    /// Buffers for frames of `format`.
+    pub(crate) fn new(format: &FrameFormat) -> Self {
+        let len = format.plane_size(0).width + 2 * MARGIN;
+        Scratch {
+            differences: std::array::from_fn(|_| Buffer::new(len)),
+            largest: [0; ROWS],
+            line: Buffer::new(len),
+            wide: std::array::from_fn(|_| Buffer::new(len)),
+        }
+    }
+}
+
+/// Compares the luma planes of two frames of `depth` bits and of the size that `scratch` was
+/// made for.
+///
+/// # Panics
+/// If the planes differ in size or sample type, or are larger than `scratch` allows.
+pub(crate) fn sums<S: Simd>(
+    simd: S,
+    previous: &PlaneView<'_>,
+    current: &PlaneView<'_>,
+    depth: u32,
+    scratch: &mut Scratch,
+) -> Sums {
+    let sad = match Pair::new(previous, current) {
+        Pair::U8(previous, current) => simd.run(BlurredSad {
+            previous,
+            current,
+            depth,
+            scratch,
+        }),
+        Pair::U16(previous, current) => simd.run(BlurredSad {
+            previous,
+            current,
+            depth,
+            scratch,
+        }),
+    };
+    Sums { sad }
+}
+
+struct BlurredSad<'a, T> {
+    previous: Plane<'a, T>,
+    current: Plane<'a, T>,
+    depth: u32,
+    scratch: &'a mut Scratch,
+}
+
+impl<T: Lane> Work for BlurredSad<'_, T> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run<S: Simd + Detail>(self, simd: S) -> u64 {
+        let BlurredSad {
+            previous,
+            current,
+            depth,
+            scratch,
+        } = self;
+        let (width, height) = (previous.width(), previous.height());
+        assert!(scratch.line.len() >= width + 2 * MARGIN);
+        let limit = LARGE.min(1 << (depth - 1));
+        let mut sad = 0;
+        let mut known = 0;
+        for center in 0..height {
+            while known < height.min(center + RADIUS + 1) {
+                let (p, c) = (previous.row(known as isize), current.row(known as isize));
+                let place = known % ROWS;
+                scratch.largest[place] = subtract(simd, p, c, &mut scratch.differences[place]);
+                known += 1;
+            }
+            let rows: [usize; ROWS] = std::array::from_fn(|row| {
+                mirror((center + row) as isize - RADIUS as isize, height)
+            });
+            let largest = rows.map(|row| scratch.largest[row % ROWS]);
+            let largest = largest.into_iter().max().unwrap_or(0);
+            if largest == 0 {
+                continue;
+            }
+            if largest < limit {
+                let rows = rows.map(|row| &*scratch.differences[row % ROWS]);
+                down(simd, rows, &mut scratch.line, width, depth);
+                extend(&mut scratch.line, width);
+                sad += along(simd, &scratch.line, width);
+                continue;
+            }
+            let (line, differences) = scratch.wide.split_first_mut().expect("six rows");
+            for (row, out) in rows.iter().zip(differences.iter_mut()) {
+                let (p, c) = (previous.row(*row as isize), current.row(*row as isize));
+                for ((out, &p), &c) in out[MARGIN..].iter_mut().zip(p).zip(c) {
+                    let [p, c]: [u32; 2] = [p.into(), c.into()];
+                    *out = p as i32 - c as i32;
+                }
+            }
+            down_wide(simd, differences, line, width, depth);
+            extend(line, width);
+            sad += along_wide(simd, line, width);
+        }
+        sad
+    }
+}
+
+/// Writes `previous - current`, wrapped, and returns the largest magnitude.
+#[inline(always)]
+fn subtract<S: Simd + Detail, T: Lane>(
+    simd: S,
+    previous: &[T],
+    current: &[T],
+    out: &mut [i16],
+) -> u32 {
+    let (width, lanes) = (previous.len(), 2 * S::LANES);
+    assert!(current.len() == width && out.len() >= MARGIN + width);
+    if width < lanes {
+        let mut largest = 0;
+        for ((out, &p), &c) in out[MARGIN..].iter_mut().zip(previous).zip(current) {
+            let [p, c]: [u32; 2] = [p.into(), c.into()];
+            *out = p.wrapping_sub(c) as i16;
+            largest = largest.max(p.abs_diff(c));
+        }
+        return largest;
+    }
+    let mut largest = simd.zero();
+    let mut x = 0;
+    loop {
+        // SAFETY: a register of samples from `x` on lies in both rows, as `x + lanes <= width`,
+        // and `MARGIN` further on in the row of differences.
+        unsafe {
+            let p = T::load(simd, previous.as_ptr().add(x));
+            let c = T::load(simd, current.as_ptr().add(x));
+            let difference = simd.sub16(p, c);
+            simd.store(out.as_mut_ptr().add(MARGIN + x), difference);
+            // Bytes cannot wrap.
+            let magnitude = if size_of::<T>() == 1 {
+                simd.abs16(difference)
+            } else {
+                simd.sub16(simd.max_unsigned16(p, c), simd.min_unsigned16(p, c))
+            };
+            largest = simd.max_unsigned16(largest, magnitude);
+        }
+        if x + lanes == width {
+            break;
+        }
+        x = (x + lanes).min(width - lanes);
+    }
+    let mut all = [0_u16; 32];
+    // SAFETY: the array is as long as the widest register.
+    unsafe { simd.store(all.as_mut_ptr(), largest) };
+    u32::from(all.into_iter().max().unwrap_or(0))
+}
+
+/// The vertical pass: the difference rows around a row to one row of 8 fractional bits.
+#[inline(always)]
+fn down<S: Simd + Detail>(
+    simd: S,
+    rows: [&[i16]; ROWS],
+    line: &mut [i16],
+    width: usize,
+    depth: u32,
+) {
+    let pair = |low: i32, high: i32| simd.splat32(low as u16 as u32 | (high as u32) << 16);
+    let outer = pair(TAPS[0], TAPS[1]);
+    let center = pair(TAPS[2], 1 << (depth - 1).min(14));
+    // The rounding constant is a product of two numbers of 16 bits.
+    let half = simd.splat16(1 << (depth - 1 - (depth - 1).min(14)));
+    let lanes = 2 * S::LANES;
+    let end = MARGIN + width.next_multiple_of(lanes);
+    assert!(line.len() >= end && rows.iter().all(|row| row.len() >= end));
+    let mut x = MARGIN;
+    while x < end {
+        // SAFETY: `x` is below `end`, both at whole registers from `MARGIN`, and all rows reach
+        // to `end`.
+        unsafe {
+            let row = rows.map(|row| row.as_ptr().add(x));
+            let ends = simd.add16(simd.load(row[0]), simd.load(row[4]));
+            let sides = simd.add16(simd.load(row[1]), simd.load(row[3]));
+            let middle = simd.load(row[2]);
+            let low = simd.mul_pairs(simd.interleave_low16(ends, sides), outer);
+            let low = simd.dot16(low, simd.interleave_low16(middle, half), center);
+            let high = simd.mul_pairs(simd.interleave_high16(ends, sides), outer);
+            let high = simd.dot16(high, simd.interleave_high16(middle, half), center);
+            let low = simd.shift_right_signed32_by(low, depth);
+            let high = simd.shift_right_signed32_by(high, depth);
+            simd.store(line.as_mut_ptr().add(x), simd.pack_signed32(low, high));
+        }
+        x += lanes;
+    }
+}
+
+/// Reflects a row into its margins.
+#[inline(always)]
+fn extend<T: Copy>(line: &mut [T], width: usize) {
+    let (first, last) = (MARGIN, MARGIN + width - 1);
+    for distance in 1..=RADIUS {
+        line[first - distance] = line[first + distance];
+        line[last + distance] = line[last - distance];
+    }
+}
+
+/// The horizontal pass, and the sum of magnitudes.
+#[inline(always)]
+fn along<S: Simd + Detail>(simd: S, line: &[i16], width: usize) -> u64 {
+    let pair = |low: i32, high: i32| simd.splat32(low as u16 as u32 | (high as u32) << 16);
+    let taps = [pair(TAPS[0], TAPS[1]), pair(TAPS[2], TAPS[3]), pair(TAPS[4], 0)];
+    let half = simd.splat32(1 << 15);
+    let lanes = 2 * S::LANES;
+    assert!(line.len() >= width + 2 * MARGIN && lanes <= MARGIN);
+    let (mut even_sum, mut odd_sum) = (simd.zero(), simd.zero());
+    let mut x = 0;
+    while x < width {
+        let mut sums = [half; 2];
+        for odd in 0..2 {
+            for (pair, taps) in taps.iter().enumerate() {
+                // SAFETY: `x` is below `width`, so a register that starts at most `RADIUS` in
+                // front of it or behind it ends in a row with margins of a register or more.
+                let samples = unsafe {
+                    let at = MARGIN - RADIUS + x + odd + 2 * pair;
+                    simd.load(line.as_ptr().add(at))
+                };
+                sums[odd] = simd.dot16(sums[odd], samples, *taps);
+            }
+            sums[odd] = simd.abs32(simd.shift_right_signed32::<16>(sums[odd]));
+        }
+        let rest = width - x;
+        if rest < lanes {
+            for (odd, sum) in sums.iter_mut().enumerate() {
+                let inside = (rest + 1 - odd) / 2;
+                // SAFETY: at most 16 lanes are inside, and a register of 16 lanes or fewer from
+                // there on lies in the array of 32.
+                let mask = unsafe { simd.load(INSIDE.as_ptr().add(16 - inside)) };
+                *sum = simd.and(*sum, mask);
+            }
+        }
+        even_sum = simd.add32(even_sum, sums[0]);
+        odd_sum = simd.add32(odd_sum, sums[1]);
+        x += lanes;
+    }
+    // A result is at most 2^15, and no row is longer than 2^16 registers.
+    (simd.sum_signed32(even_sum) + simd.sum_signed32(odd_sum)) as u64
+}
+
+/// The vertical pass of large differences.
+#[inline(always)]
+fn down_wide<S: Simd + Detail>(
+    simd: S,
+    rows: &[Buffer<i32>],
+    line: &mut [i32],
+    width: usize,
+    depth: u32,
+) {
+    let lanes = S::LANES / 2;
+    let end = MARGIN + width.next_multiple_of(lanes);
+    assert!(line.len() >= end && rows.iter().all(|row| row.len() >= end));
+    let scale = simd.splat_double(1.0 / f64::from(1 << depth));
+    let half = simd.splat_double(0.5);
+    let mut x = MARGIN;
+    while x < end {
+        let mut sum = simd.splat_double(0.0);
+        for (row, tap) in rows.iter().zip(TAPS) {
+            // SAFETY: `x` is below `end`, both at whole halves of registers from `MARGIN`, and
+            // all rows reach to `end`.
+            let difference = unsafe { simd.load_double(row.as_ptr().add(x)) };
+            let tap = simd.splat_double(f64::from(tap));
+            sum = simd.add_double(sum, simd.mul_double(difference, tap));
+        }
+        let rounded = simd.floor(simd.add_double(simd.mul_double(sum, scale), half));
+        // SAFETY: as above.
+        unsafe { simd.store_double(line.as_mut_ptr().add(x), rounded) };
+        x += lanes;
+    }
+}
+
+/// The horizontal pass of large differences, and the sum of magnitudes.
+#[inline(always)]
+fn along_wide<S: Simd + Detail>(simd: S, line: &[i32], width: usize) -> u64 {
+    let lanes = S::LANES / 2;
+    assert!(line.len() >= width + 2 * MARGIN);
+    let scale = simd.splat_double(1.0 / f64::from(1 << 16));
+    let half = simd.splat_double(0.5);
+    let zero = simd.splat_double(0.0);
+    let mut total = zero;
+    let mut x = 0;
+    while x + lanes <= width {
+        let mut sum = zero;
+        for (column, tap) in TAPS.iter().enumerate() {
+            // SAFETY: half a register that starts at most `RADIUS` in front of `x` or behind it
+            // lies in the row with its margins.
+            let samples = unsafe { simd.load_double(line.as_ptr().add(MARGIN - RADIUS + x + column)) };
+            let tap = simd.splat_double(f64::from(*tap));
+            sum = simd.add_double(sum, simd.mul_double(samples, tap));
+        }
+        let rounded = simd.floor(simd.add_double(simd.mul_double(sum, scale), half));
+        let magnitude = simd.max_double(rounded, simd.sub_double(zero, rounded));
+        total = simd.add_double(total, magnitude);
+        x += lanes;
+    }
+    let mut sad = simd.sum_double(total) as u64;
+    for at in x..width {
+        let window = &line[MARGIN - RADIUS + at..][..ROWS];
+        let taps = TAPS.iter().zip(window);
+        let sum: i64 = taps.map(|(&tap, &d)| i64::from(tap) * i64::from(d)).sum();
+        sad += ((sum + (1 << 15)) >> 16).unsigned_abs();
+    }
+    sad
+}

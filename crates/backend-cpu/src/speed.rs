@@ -1,0 +1,107 @@
+//! Time of each kernel at each level, by hand:
+//!
+//! ```text
+//! cargo test --release -p vmafx-backend-cpu -- --ignored --nocapture speed
+//! ```
+//!
+//! `VMAFX_SPEED_CLIP` names two raw 4:2:0 files and their format, as in
+//! `ref.yuv,dis.yuv,1920,1080,8`; without it both pictures are synthetic. `VMAFX_SPEED_ONLY`
+//! names one kernel, to count its instructions with another program.
+
+use vmafx_api::{Chroma, FrameFormat, HostFrame};
+use vmafx_metrics::{Options, adm, find};
+
+use crate::vector::{Avx2, Avx512, Simd};
+
+/// Rounds over all frames; the fastest counts.
+const ROUNDS: usize = 9;
+
+fn frames() -> [Vec<HostFrame>; 2] {
+    let Ok(clip) = std::env::var("VMAFX_SPEED_CLIP") else {
+        let format = FrameFormat::new(1920, 1080, Chroma::Yuv420, 8).unwrap();
+        return [3, 5].map(|divisor| {
+            let mut frame = HostFrame::new(format);
+            let samples = frame.bytes_mut().iter_mut().enumerate();
+            samples.for_each(|(i, s)| *s = ((i % 1920 + i / 1920 * 7) / divisor % 200) as u8);
+            vec![frame]
+        });
+    };
+    let fields: Vec<&str> = clip.split(',').collect();
+    let number = |at: usize| fields[at].parse::<u32>().unwrap();
+    let format = FrameFormat::new(number(2), number(3), Chroma::Yuv420, number(4)).unwrap();
+    [0, 1].map(|side| {
+        let bytes = std::fs::read(fields[side]).unwrap();
+        let size = if number(4) > 8 { 2 } else { 1 };
+        let samples = (0..3).map(|plane| format.plane_size(plane).area());
+        let frames = bytes.chunks_exact(samples.sum::<usize>() * size);
+        let frames = frames.map(|bytes| {
+            let mut frame = HostFrame::new(format);
+            if size == 1 {
+                frame.bytes_mut().copy_from_slice(bytes);
+            } else {
+                let words = frame.words_mut().iter_mut().zip(bytes.chunks_exact(2));
+                words.for_each(|(word, b)| *word = u16::from_le_bytes([b[0], b[1]]));
+            }
+            frame
+        });
+        frames.take(5).collect()
+    })
+}
+
+/// Seconds that this thread has run, which other programs do not add to.
+fn cpu_seconds() -> f64 {
+    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let nanoseconds = statistics.split(' ').next().unwrap();
+    nanoseconds.parse::<f64>().unwrap() / 1e9
+}
+
+/// Milliseconds a frame of `run`, which is given the number of a frame.
+fn measure(name: &str, frames: usize, mut run: impl FnMut(usize)) {
+    if std::env::var("VMAFX_SPEED_ONLY").is_ok_and(|only| !name.starts_with(&only)) {
+        return;
+    }
+    run(0);
+    let rounds = (0..ROUNDS).map(|_| {
+        let start = cpu_seconds();
+        (0..frames).for_each(&mut run);
+        (cpu_seconds() - start) * 1000.0 / frames as f64
+    });
+    println!("{name:24} {:8.3} ms", rounds.fold(f64::INFINITY, f64::min));
+}
+
+fn kernels<S: Simd>(simd: S, level: &str, [x, y]: &[Vec<HostFrame>; 2]) {
+    let format = *x[0].format();
+    let (count, depth) = (x.len(), format.depth());
+    let options = Options::defaults(find("adm").unwrap().definition());
+    let settings = adm::Settings::new(&options).unwrap();
+    let mut scratch = crate::adm::Scratch::new(&format);
+    measure(&format!("adm {level}"), count, |i| {
+        let (x, y) = (x[i].view(), y[i].view());
+        crate::adm::sums(simd, x.luma(), y.luma(), depth, &settings, &mut scratch);
+    });
+    let mut scratch = crate::motion::Scratch::new(&format);
+    measure(&format!("motion {level}"), count, |i| {
+        let (x, y) = (x[i].view(), x[(i + 1) % count].view());
+        crate::motion::sums(simd, x.luma(), y.luma(), depth, &mut scratch);
+    });
+    measure(&format!("psnr {level}"), count, |i| {
+        let (x, y) = (x[i].view(), y[i].view());
+        let sum = crate::psnr::squared_error(simd, x.luma(), y.luma());
+        assert!(sum < u64::MAX);
+    });
+}
+
+#[test]
+#[ignore = "measures, by hand"]
+fn speed() {
+    let frames = frames();
+    if let Some(simd) = Avx2::detect() {
+        kernels(simd, "avx2", &frames);
+    }
+    if let Some(simd) = Avx512::<false>::detect() {
+        kernels(simd, "avx512", &frames);
+    }
+    if let Some(simd) = Avx512::<true>::detect() {
+        kernels(simd, "avx512 vnni", &frames);
+    }
+}
