@@ -1,9 +1,10 @@
 //! Motion with vectors.
 //!
-//! Differences of rows are made once and kept for the five rows that read them. Where they are
-//! below half of the range, which is all but cuts and flashes, both passes run in 16-bit lanes;
-//! rows that see a larger one take `f64` lanes, in which every number here is exact. What must
-//! stay true: each pass rounds once, after its whole sum, halves upwards.
+//! Differences of rows are made once and kept for the five rows that read them, and both passes
+//! run in 16-bit lanes. Between them a number may need 17 bits: what is beyond 16 goes to a
+//! second row, which is zero but at strong edges that move, and is filtered only there. Rows that
+//! see a difference beyond 14 bits, of deep samples, take `f64` lanes, in which every number here
+//! is exact. What must stay true: each pass rounds once, after its whole sum, halves upwards.
 
 use vmafx_api::{FrameFormat, PlaneView};
 use vmafx_metrics::mirror::{Pair, Plane, mirror};
@@ -39,9 +40,13 @@ pub(crate) struct Scratch {
     differences: [Buffer<i16>; ROWS],
     /// The largest magnitude of each.
     largest: [u32; ROWS],
-    /// A row after the vertical pass.
+    /// A row after the vertical pass, cut to 16 bits.
     line: Buffer<i16>,
-    /// The same for large differences, and a row of those.
+    /// What was cut off.
+    excess: Buffer<i16>,
+    /// Which registers of that are not zero.
+    exceeds: Vec<bool>,
+    /// A row after the vertical pass for large differences, and a row of those.
     wide: [Buffer<i32>; ROWS + 1],
 }
 
@@ -53,6 +58,8 @@ impl Scratch {
             differences: std::array::from_fn(|_| Buffer::new(len)),
             largest: [0; ROWS],
             line: Buffer::new(len),
+            excess: Buffer::new(len),
+            exceeds: vec![false; len],
             wide: std::array::from_fn(|_| Buffer::new(len)),
         }
     }
@@ -107,7 +114,8 @@ impl<T: Lane> Work for BlurredSad<'_, T> {
         } = self;
         let (width, height) = (previous.width(), previous.height());
         assert!(scratch.line.len() >= width + 2 * MARGIN);
-        let limit = LARGE.min(1 << (depth - 1));
+        // Then the excess has 16 bits.
+        let limit = LARGE.min(1 << depth);
         let mut sad = 0;
         let mut known = 0;
         for center in 0..height {
@@ -126,10 +134,7 @@ impl<T: Lane> Work for BlurredSad<'_, T> {
                 continue;
             }
             if largest < limit {
-                let rows = rows.map(|row| &*scratch.differences[row % ROWS]);
-                down(simd, rows, &mut scratch.line, width, depth);
-                extend(&mut scratch.line, width);
-                sad += along(simd, &scratch.line, width);
+                sad += blur(simd, rows, scratch, width, depth);
                 continue;
             }
             let (line, differences) = scratch.wide.split_first_mut().expect("six rows");
@@ -196,32 +201,77 @@ fn subtract<S: Simd + Detail, T: Lane>(
     u32::from(all.into_iter().max().unwrap_or(0))
 }
 
-/// The vertical pass: the difference rows around a row to one row of 8 fractional bits.
+/// Both passes over the row in the middle of `rows`.
+#[inline(always)]
+fn blur<S: Simd + Detail>(
+    simd: S,
+    rows: [usize; ROWS],
+    scratch: &mut Scratch,
+    width: usize,
+    depth: u32,
+) -> u64 {
+    let Scratch {
+        differences,
+        line,
+        excess,
+        exceeds,
+        ..
+    } = scratch;
+    let rows = [
+        &*differences[rows[0] % ROWS],
+        &*differences[rows[1] % ROWS],
+        &*differences[rows[2] % ROWS],
+        &*differences[rows[3] % ROWS],
+        &*differences[rows[4] % ROWS],
+    ];
+    let any = down(simd, rows, [&mut *line, &mut *excess], exceeds, width, depth);
+    extend(line, width);
+    if !any {
+        return along::<S, false>(simd, [line, excess], exceeds, width);
+    }
+    extend(excess, width);
+    let sad = along::<S, true>(simd, [line, excess], exceeds, width);
+    // The row is left as it was found.
+    excess.fill(0);
+    sad
+}
+
+/// The vertical pass: the difference rows around a row to one row of 8 fractional bits and what
+/// exceeds 16 bits there. Returns whether anything does.
 #[inline(always)]
 fn down<S: Simd + Detail>(
     simd: S,
     rows: [&[i16]; ROWS],
-    line: &mut [i16],
+    [line, excess]: [&mut [i16]; 2],
+    exceeds: &mut [bool],
     width: usize,
     depth: u32,
-) {
-    let pair = |low: i32, high: i32| simd.splat32(low as u16 as u32 | (high as u32) << 16);
-    let outer = pair(TAPS[0], TAPS[1]);
-    let center = pair(TAPS[2], 1 << (depth - 1).min(14));
+) -> bool {
+    let outer = pair(simd, TAPS[0], TAPS[1]);
+    let center = pair(simd, TAPS[2], 1 << (depth - 1).min(14));
     // The rounding constant is a product of two numbers of 16 bits.
     let half = simd.splat16(1 << (depth - 1 - (depth - 1).min(14)));
     let lanes = 2 * S::LANES;
     let end = MARGIN + width.next_multiple_of(lanes);
     assert!(line.len() >= end && rows.iter().all(|row| row.len() >= end));
+    assert!(excess.len() >= end && exceeds.len() * lanes >= end - MARGIN);
+    let offset = simd.splat32(1 << 15);
+    let beyond = simd.splat32(!0xffff);
+    let mut any = false;
     let mut x = MARGIN;
     while x < end {
         // SAFETY: `x` is below `end`, both at whole registers from `MARGIN`, and all rows reach
         // to `end`.
         unsafe {
-            let row = rows.map(|row| row.as_ptr().add(x));
-            let ends = simd.add16(simd.load(row[0]), simd.load(row[4]));
-            let sides = simd.add16(simd.load(row[1]), simd.load(row[3]));
-            let middle = simd.load(row[2]);
+            let ends = simd.add16(
+                simd.load(rows[0].as_ptr().add(x)),
+                simd.load(rows[4].as_ptr().add(x)),
+            );
+            let sides = simd.add16(
+                simd.load(rows[1].as_ptr().add(x)),
+                simd.load(rows[3].as_ptr().add(x)),
+            );
+            let middle = simd.load(rows[2].as_ptr().add(x));
             let low = simd.mul_pairs(simd.interleave_low16(ends, sides), outer);
             let low = simd.dot16(low, simd.interleave_low16(middle, half), center);
             let high = simd.mul_pairs(simd.interleave_high16(ends, sides), outer);
@@ -229,9 +279,31 @@ fn down<S: Simd + Detail>(
             let low = simd.shift_right_signed32_by(low, depth);
             let high = simd.shift_right_signed32_by(high, depth);
             simd.store(line.as_mut_ptr().add(x), simd.pack_signed32(low, high));
+            let sum = simd.or(simd.add32(low, offset), simd.add32(high, offset));
+            let more = simd.any(simd.and(sum, beyond));
+            exceeds[(x - MARGIN) / lanes] = more;
+            if more {
+                any = true;
+                let low = simd.sub32(low, clamp(simd, low));
+                let high = simd.sub32(high, clamp(simd, high));
+                simd.store(excess.as_mut_ptr().add(x), simd.pack_signed32(low, high));
+            }
         }
         x += lanes;
     }
+    any
+}
+
+/// The nearest number of 16 bits.
+#[inline(always)]
+fn clamp<S: Simd>(simd: S, v: S::Int) -> S::Int {
+    let v = simd.min_signed32(v, simd.splat32(i16::MAX as u32));
+    simd.max_signed32(v, simd.splat32(i16::MIN as u32))
+}
+
+#[inline(always)]
+fn pair<S: Simd>(simd: S, low: i32, high: i32) -> S::Int {
+    simd.splat32(low as u16 as u32 | (high as u32) << 16)
 }
 
 /// Reflects a row into its margins.
@@ -244,30 +316,56 @@ fn extend<T: Copy>(line: &mut [T], width: usize) {
     }
 }
 
-/// The horizontal pass, and the sum of magnitudes.
+/// The horizontal pass, and the sum of magnitudes. The second of `lines` is read only if `EXCESS`
+/// is set, and only where it or a neighbour is not zero.
 #[inline(always)]
-fn along<S: Simd + Detail>(simd: S, line: &[i16], width: usize) -> u64 {
-    let pair = |low: i32, high: i32| simd.splat32(low as u16 as u32 | (high as u32) << 16);
-    let taps = [pair(TAPS[0], TAPS[1]), pair(TAPS[2], TAPS[3]), pair(TAPS[4], 0)];
-    let half = simd.splat32(1 << 15);
+fn along<S: Simd + Detail, const EXCESS: bool>(
+    simd: S,
+    lines: [&[i16]; 2],
+    exceeds: &[bool],
+    width: usize,
+) -> u64 {
     let lanes = 2 * S::LANES;
-    assert!(line.len() >= width + 2 * MARGIN && lanes <= MARGIN);
-    let (mut even_sum, mut odd_sum) = (simd.zero(), simd.zero());
-    let mut x = 0;
-    while x < width {
-        let mut sums = [half; 2];
-        for odd in 0..2 {
-            for (pair, taps) in taps.iter().enumerate() {
-                // SAFETY: `x` is below `width`, so a register that starts at most `RADIUS` in
-                // front of it or behind it ends in a row with margins of a register or more.
-                let samples = unsafe {
-                    let at = MARGIN - RADIUS + x + odd + 2 * pair;
-                    simd.load(line.as_ptr().add(at))
+    let registers = width.div_ceil(lanes);
+    assert!(lines.iter().all(|line| line.len() >= width + 2 * MARGIN) && lanes <= MARGIN);
+    let exceeds = &exceeds[..registers];
+    let half = simd.splat32(1 << 15);
+    let mut totals = [simd.zero(); 2];
+    for register in 0..registers {
+        let x = register * lanes;
+        // SAFETY: `x` is below `width`, so a register that starts at most `RADIUS` in front of
+        // it or behind it ends in a row with margins of a register or more.
+        let mut sums = unsafe {
+            [
+                window(simd, half, lines[0], MARGIN - RADIUS + x),
+                window(simd, half, lines[0], MARGIN - RADIUS + x + 1),
+            ]
+        };
+        let near = EXCESS && {
+            let around = register.saturating_sub(1)..(register + 2).min(registers);
+            exceeds[around].contains(&true)
+        };
+        if near {
+            for (odd, sum) in sums.iter_mut().enumerate() {
+                // SAFETY: as above.
+                let more = unsafe {
+                    window(simd, simd.zero(), lines[1], MARGIN - RADIUS + x + odd)
                 };
-                sums[odd] = simd.dot16(sums[odd], samples, *taps);
+                // The sum of both may have 33 bits.
+                let low = simd.splat32(0xffff);
+                let carry = simd.add32(simd.and(*sum, low), simd.and(more, low));
+                let carry = simd.shift_right32::<16>(carry);
+                let sum16 = simd.shift_right_signed32::<16>(*sum);
+                let more16 = simd.shift_right_signed32::<16>(more);
+                *sum = simd.add32(simd.add32(sum16, more16), carry);
             }
-            sums[odd] = simd.abs32(simd.shift_right_signed32::<16>(sums[odd]));
+        } else {
+            sums = [
+                simd.shift_right_signed32::<16>(sums[0]),
+                simd.shift_right_signed32::<16>(sums[1]),
+            ];
         }
+        sums = [simd.abs32(sums[0]), simd.abs32(sums[1])];
         let rest = width - x;
         if rest < lanes {
             for (odd, sum) in sums.iter_mut().enumerate() {
@@ -278,12 +376,28 @@ fn along<S: Simd + Detail>(simd: S, line: &[i16], width: usize) -> u64 {
                 *sum = simd.and(*sum, mask);
             }
         }
-        even_sum = simd.add32(even_sum, sums[0]);
-        odd_sum = simd.add32(odd_sum, sums[1]);
-        x += lanes;
+        totals = [
+            simd.add32(totals[0], sums[0]),
+            simd.add32(totals[1], sums[1]),
+        ];
     }
-    // A result is at most 2^15, and no row is longer than 2^16 registers.
-    (simd.sum_signed32(even_sum) + simd.sum_signed32(odd_sum)) as u64
+    // A result has 16 bits, and a row at most 2^11 registers.
+    (simd.sum_signed32(totals[0]) + simd.sum_signed32(totals[1])) as u64
+}
+
+/// Adds the products of every second window of taps, from `at` on, to `sum`.
+///
+/// # Safety
+/// A register that starts up to four samples behind `at` must lie in the line.
+#[inline(always)]
+unsafe fn window<S: Simd + Detail>(simd: S, sum: S::Int, line: &[i16], at: usize) -> S::Int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let from = line.as_ptr().add(at);
+        let sum = simd.dot16(sum, simd.load(from), pair(simd, TAPS[0], TAPS[1]));
+        let sum = simd.dot16(sum, simd.load(from.add(2)), pair(simd, TAPS[2], TAPS[3]));
+        simd.dot16(sum, simd.load(from.add(4)), pair(simd, TAPS[4], 0))
+    }
 }
 
 /// The vertical pass of large differences.
