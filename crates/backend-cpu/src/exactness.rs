@@ -6,7 +6,7 @@
 
 use vmafx_api::{Chroma, FrameFormat, PlaneView, Samples, Size};
 
-use crate::vector::{Avx2, Avx512, Simd};
+use crate::level::{Kernels, Level};
 
 mod pictures;
 
@@ -77,65 +77,62 @@ pub(crate) fn grid(least: usize, mut check: impl FnMut(Case)) -> usize {
     count
 }
 
-/// Calls a generic function for each level that the processor has.
-macro_rules! each_level {
-    ($simd:ident => $body:expr) => {{
-        let mut levels = 0;
-        if let Some($simd) = Avx2::detect() {
-            $body;
-            levels += 1;
-        }
-        if let Some($simd) = Avx512::<false>::detect() {
-            $body;
-            levels += 1;
-        }
-        if let Some($simd) = Avx512::<true>::detect() {
-            $body;
-            levels += 1;
-        }
-        levels
-    }};
+/// The kernels of all levels that the processor has but the reference itself.
+fn levels() -> Vec<(Level, Kernels)> {
+    let levels = Level::ALL.iter().filter(|level| **level > Level::Portable);
+    let kernels = levels.filter_map(|level| Some((*level, level.kernels()?)));
+    kernels.collect()
+}
+
+/// What a check says when it is through.
+fn report(metric: &str, pairs: usize) {
+    let names = levels().into_iter().map(|(level, _)| level.name());
+    let names = names.collect::<Vec<_>>();
+    println!(
+        "{metric}: {pairs} pairs at {} levels ({}), 0 differ",
+        names.len(),
+        names.join(", ")
+    );
 }
 
 #[test]
 fn psnr_equals_the_reference() {
-    let mut levels = 0;
+    let levels = levels();
     let check = |case: Case| {
         for (padding, guard) in [(0, 0), (case.width % 5, u16::MAX)] {
             let [a, b] = case.pictures(padding, guard);
             let want = vmafx_metrics::psnr::reference(&a.view(), &b.view());
-            levels = each_level!(simd => {
-                let got = crate::psnr::squared_error(simd, &a.view(), &b.view());
-                assert_eq!(got, want, "{case:?} {simd:?}");
-            });
+            for (level, kernels) in &levels {
+                let got = (kernels.psnr)(&a.view(), &b.view());
+                assert_eq!(got, want, "{case:?} {level}");
+            }
         }
     };
     let count = grid(1, check);
-    println!("psnr: {count} pairs at {levels} levels, 0 differ");
+    report("psnr", count);
 }
 
 #[test]
 fn motion_equals_the_reference() {
     use vmafx_metrics::motion;
-    let mut levels = 0;
+    let levels = levels();
     let check = |case: Case| {
         let format = case.format();
         for (padding, guard) in [(0, 0), (case.width % 5, u16::MAX)] {
             let [a, b] = case.pictures(padding, guard);
             let mut scratch = motion::Scratch::new(&format);
             let want = motion::reference(&a.view(), &b.view(), case.depth, &mut scratch);
-            levels = each_level!(simd => {
-                let mut scratch = crate::motion::Scratch::new(&format);
+            for (level, kernels) in &levels {
+                let mut motion = (kernels.motion)(&format);
                 for _ in 0..2 {
-                    let sums =
-                        crate::motion::sums(simd, &a.view(), &b.view(), case.depth, &mut scratch);
-                    assert_eq!(sums, want, "{case:?} {simd:?}");
+                    let sums = motion.sums([&a.view(), &b.view()], case.depth);
+                    assert_eq!(sums, want, "{case:?} {level}");
                 }
-            });
+            }
         }
     };
     let count = grid(motion::MIN_SIZE as usize, check);
-    println!("motion: {count} pairs at {levels} levels, 0 differ");
+    report("motion", count);
 }
 
 /// Options of adm that take ways of their own, and their names.
@@ -154,7 +151,7 @@ const ADM_OPTIONS: [&[(&str, &str)]; 9] = [
 #[test]
 fn adm_equals_the_reference() {
     use vmafx_metrics::{Options, adm, find};
-    let mut levels = 0;
+    let levels = levels();
     let settings = ADM_OPTIONS.map(|pairs| {
         let mut options = Options::defaults(find("adm").unwrap().definition());
         for (name, value) in pairs {
@@ -173,14 +170,14 @@ fn adm_equals_the_reference() {
             let mut scratch = adm::Scratch::new(&format);
             let (x, y, depth) = (a.view(), b.view(), case.depth);
             let want = adm::reference(&x, &y, depth, settings, &mut scratch);
-            levels = each_level!(simd => {
-                let mut scratch = crate::adm::Scratch::new(&format);
-                crate::adm::sums(simd, &y, &x, depth, settings, &mut scratch);
-                let got = crate::adm::sums(simd, &x, &y, depth, settings, &mut scratch);
-                assert_eq!(got, want, "{case:?} {settings:?} {simd:?}");
-            });
+            for (level, kernels) in &levels {
+                let mut adm = (kernels.adm)(&format);
+                adm.sums([&y, &x], depth, settings);
+                let got = adm.sums([&x, &y], depth, settings);
+                assert_eq!(got, want, "{case:?} {settings:?} {level}");
+            }
         }
     };
     let count = grid(adm::MIN_SIZE as usize, check);
-    println!("adm: {count} pairs at {levels} levels, 0 differ");
+    report("adm", count);
 }

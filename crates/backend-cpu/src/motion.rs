@@ -10,6 +10,7 @@ use vmafx_api::{FrameFormat, PlaneView};
 use vmafx_metrics::mirror::{Pair, Plane, mirror};
 use vmafx_metrics::motion::{Sums, TAPS};
 
+use crate::level::Motion;
 use crate::psnr::Lane;
 use crate::vector::{Buffer, Detail, Simd, Work};
 
@@ -33,9 +34,28 @@ static INSIDE: [i32; 32] = {
     mask
 };
 
+/// motion with the vectors of `S`, and its buffers.
+pub(crate) struct Vector<S> {
+    simd: S,
+    scratch: Scratch,
+}
+
+impl<S: Simd> Vector<S> {
+    /// For frames of `format`.
+    ///
+    /// # Panics
+    /// On a processor without the instructions; the table of kernels is made only with them.
+    pub(crate) fn new(format: &FrameFormat) -> Self {
+        Vector {
+            simd: S::detect().expect("a level that is in use is one that the processor has"),
+            scratch: Scratch::new(format),
+        }
+    }
+}
+
 /// Buffers for frames of one format.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+struct Scratch {
     /// Differences of rows, row `y` in place `y % ROWS`.
     differences: [Buffer<i16>; ROWS],
     /// The largest magnitude of each.
@@ -52,7 +72,7 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     /// Buffers for frames of `format`.
-    pub(crate) fn new(format: &FrameFormat) -> Self {
+    fn new(format: &FrameFormat) -> Self {
         let len = format.plane_size(0).width + 2 * MARGIN;
         Scratch {
             differences: std::array::from_fn(|_| Buffer::new(len)),
@@ -65,33 +85,27 @@ impl Scratch {
     }
 }
 
-/// Compares the luma planes of two frames of `depth` bits and of the size that `scratch` was
-/// made for.
-///
-/// # Panics
-/// If the planes differ in size or sample type, or are larger than `scratch` allows.
-pub(crate) fn sums<S: Simd>(
-    simd: S,
-    previous: &PlaneView<'_>,
-    current: &PlaneView<'_>,
-    depth: u32,
-    scratch: &mut Scratch,
-) -> Sums {
-    let sad = match Pair::new(previous, current) {
-        Pair::U8(previous, current) => simd.run(BlurredSad {
-            previous,
-            current,
-            depth,
-            scratch,
-        }),
-        Pair::U16(previous, current) => simd.run(BlurredSad {
-            previous,
-            current,
-            depth,
-            scratch,
-        }),
-    };
-    Sums { sad }
+impl<S: Simd> Motion for Vector<S> {
+    /// # Panics
+    /// If the planes differ in size or sample type, or are larger than the buffers allow.
+    fn sums(&mut self, [previous, current]: [&PlaneView<'_>; 2], depth: u32) -> Sums {
+        let scratch = &mut self.scratch;
+        let sad = match Pair::new(previous, current) {
+            Pair::U8(previous, current) => self.simd.run(BlurredSad {
+                previous,
+                current,
+                depth,
+                scratch,
+            }),
+            Pair::U16(previous, current) => self.simd.run(BlurredSad {
+                previous,
+                current,
+                depth,
+                scratch,
+            }),
+        };
+        Sums { sad }
+    }
 }
 
 struct BlurredSad<'a, T> {
@@ -224,7 +238,14 @@ fn blur<S: Simd + Detail>(
         &*differences[rows[3] % ROWS],
         &*differences[rows[4] % ROWS],
     ];
-    let any = down(simd, rows, [&mut *line, &mut *excess], exceeds, width, depth);
+    let any = down(
+        simd,
+        rows,
+        [&mut *line, &mut *excess],
+        exceeds,
+        width,
+        depth,
+    );
     extend(line, width);
     if !any {
         return along::<S, false>(simd, [line, excess], exceeds, width);
@@ -348,9 +369,8 @@ fn along<S: Simd + Detail, const EXCESS: bool>(
         if near {
             for (odd, sum) in sums.iter_mut().enumerate() {
                 // SAFETY: as above.
-                let more = unsafe {
-                    window(simd, simd.zero(), lines[1], MARGIN - RADIUS + x + odd)
-                };
+                let more =
+                    unsafe { window(simd, simd.zero(), lines[1], MARGIN - RADIUS + x + odd) };
                 // The sum of both may have 33 bits.
                 let low = simd.splat32(0xffff);
                 let carry = simd.add32(simd.and(*sum, low), simd.and(more, low));
@@ -446,7 +466,8 @@ fn along_wide<S: Simd + Detail>(simd: S, line: &[i32], width: usize) -> u64 {
         for (column, tap) in TAPS.iter().enumerate() {
             // SAFETY: half a register that starts at most `RADIUS` in front of `x` or behind it
             // lies in the row with its margins.
-            let samples = unsafe { simd.load_double(line.as_ptr().add(MARGIN - RADIUS + x + column)) };
+            let samples =
+                unsafe { simd.load_double(line.as_ptr().add(MARGIN - RADIUS + x + column)) };
             let tap = simd.splat_double(f64::from(*tap));
             sum = simd.add_double(sum, simd.mul_double(samples, tap));
         }

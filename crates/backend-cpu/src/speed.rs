@@ -8,10 +8,12 @@
 //! `ref.yuv,dis.yuv,1920,1080,8`; without it both pictures are synthetic. `VMAFX_SPEED_ONLY`
 //! names one kernel, to count its instructions with another program.
 
+use std::hint::black_box;
+
 use vmafx_api::{Chroma, FrameFormat, HostFrame};
 use vmafx_metrics::{Options, adm, find};
 
-use crate::vector::{Avx2, Avx512, Simd};
+use crate::level::Level;
 
 /// Rounds over all frames; the fastest counts.
 const ROUNDS: usize = 9;
@@ -69,39 +71,31 @@ fn measure(name: &str, frames: usize, mut run: impl FnMut(usize)) {
     println!("{name:24} {:8.3} ms", rounds.fold(f64::INFINITY, f64::min));
 }
 
-fn kernels<S: Simd>(simd: S, level: &str, [x, y]: &[Vec<HostFrame>; 2]) {
+#[test]
+#[ignore = "measures, by hand"]
+fn speed() {
+    let [x, y] = frames();
     let format = *x[0].format();
     let (count, depth) = (x.len(), format.depth());
     let options = Options::defaults(find("adm").unwrap().definition());
     let settings = adm::Settings::new(&options).unwrap();
-    let mut scratch = crate::adm::Scratch::new(&format);
-    measure(&format!("adm {level}"), count, |i| {
-        let (x, y) = (x[i].view(), y[i].view());
-        crate::adm::sums(simd, x.luma(), y.luma(), depth, &settings, &mut scratch);
-    });
-    let mut scratch = crate::motion::Scratch::new(&format);
-    measure(&format!("motion {level}"), count, |i| {
-        let (x, y) = (x[i].view(), x[(i + 1) % count].view());
-        crate::motion::sums(simd, x.luma(), y.luma(), depth, &mut scratch);
-    });
-    measure(&format!("psnr {level}"), count, |i| {
-        let (x, y) = (x[i].view(), y[i].view());
-        let sum = crate::psnr::squared_error(simd, x.luma(), y.luma());
-        assert!(sum < u64::MAX);
-    });
-}
-
-#[test]
-#[ignore = "measures, by hand"]
-fn speed() {
-    let frames = frames();
-    if let Some(simd) = Avx2::detect() {
-        kernels(simd, "avx2", &frames);
-    }
-    if let Some(simd) = Avx512::<false>::detect() {
-        kernels(simd, "avx512", &frames);
-    }
-    if let Some(simd) = Avx512::<true>::detect() {
-        kernels(simd, "avx512 vnni", &frames);
+    for level in Level::ALL.iter().filter(|level| **level > Level::Portable) {
+        let Some(kernels) = level.kernels() else {
+            continue;
+        };
+        let mut adm = (kernels.adm)(&format);
+        measure(&format!("adm {level}"), count, |i| {
+            let (x, y) = (x[i].view(), y[i].view());
+            black_box(adm.sums([x.luma(), y.luma()], depth, &settings));
+        });
+        let mut motion = (kernels.motion)(&format);
+        measure(&format!("motion {level}"), count, |i| {
+            let (x, y) = (x[i].view(), x[(i + 1) % count].view());
+            black_box(motion.sums([x.luma(), y.luma()], depth));
+        });
+        measure(&format!("psnr {level}"), count, |i| {
+            let (x, y) = (x[i].view(), y[i].view());
+            black_box((kernels.psnr)(x.luma(), y.luma()));
+        });
     }
 }

@@ -236,14 +236,20 @@ impl Options {
         let options = self.definition.options;
         let by_name = options.iter().position(|info| info.name == name);
         let by_alias = || options.iter().position(|info| info.alias == name);
-        by_name.or_else(by_alias).ok_or_else(|| OptionError::Unknown {
-            feature: self.definition.name,
-            option: name.to_owned(),
-            known: match options {
-                [] => "none".to_owned(),
-                _ => options.iter().map(|o| o.name).collect::<Vec<_>>().join(", "),
-            },
-        })
+        by_name
+            .or_else(by_alias)
+            .ok_or_else(|| OptionError::Unknown {
+                feature: self.definition.name,
+                option: name.to_owned(),
+                known: match options {
+                    [] => "none".to_owned(),
+                    _ => options
+                        .iter()
+                        .map(|o| o.name)
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                },
+            })
     }
 }
 
@@ -290,14 +296,22 @@ mod tests {
                 name: "b_weight",
                 alias: "w",
                 help: "",
-                kind: OptionKind::Float { default: 0.5, min: 0.0, max: 1.0 },
+                kind: OptionKind::Float {
+                    default: 0.5,
+                    min: 0.0,
+                    max: 1.0,
+                },
                 in_name: true,
             },
             OptionInfo {
                 name: "a_mode",
                 alias: "m",
                 help: "",
-                kind: OptionKind::Int { default: 0, min: 0, max: 3 },
+                kind: OptionKind::Int {
+                    default: 0,
+                    min: 0,
+                    max: 3,
+                },
                 in_name: true,
             },
             OptionInfo {
@@ -319,7 +333,10 @@ mod tests {
         exactness: Exactness::Equal,
         every_frame: false,
     };
-    const OUTPUT: Output = Output { internal: "X", name: "x" };
+    const OUTPUT: Output = Output {
+        internal: "X",
+        name: "x",
+    };
 
     #[test]
     fn names_follow_options() {
@@ -346,10 +363,25 @@ mod tests {
             "sample has no option `mode`; its options are: b_weight, a_mode, c_skip, debug"
         );
         assert_eq!(text("a_mode", "4"), "sample.a_mode: 4 is outside 0 to 3");
-        assert_eq!(text("a_mode", "1.5"), "sample.a_mode: `1.5` is not a whole number");
-        assert_eq!(text("b_weight", "1x"), "sample.b_weight: `1x` is not a number");
-        assert_eq!(text("b_weight", "nan"), "sample.b_weight: `nan` is not a number");
-        assert_eq!(text("b_weight", "-1"), "sample.b_weight: -1 is outside 0 to 1");
-        assert_eq!(text("debug", "1"), "sample.debug: `1` is not `true` or `false`");
+        assert_eq!(
+            text("a_mode", "1.5"),
+            "sample.a_mode: `1.5` is not a whole number"
+        );
+        assert_eq!(
+            text("b_weight", "1x"),
+            "sample.b_weight: `1x` is not a number"
+        );
+        assert_eq!(
+            text("b_weight", "nan"),
+            "sample.b_weight: `nan` is not a number"
+        );
+        assert_eq!(
+            text("b_weight", "-1"),
+            "sample.b_weight: -1 is outside 0 to 1"
+        );
+        assert_eq!(
+            text("debug", "1"),
+            "sample.debug: `1` is not `true` or `false`"
+        );
     }
 }

@@ -8,7 +8,12 @@
 /// ```
 pub fn format_g(value: f64, precision: usize) -> String {
     if value.is_nan() {
-        return if value.is_sign_negative() { "-nan" } else { "nan" }.to_owned();
+        return if value.is_sign_negative() {
+            "-nan"
+        } else {
+            "nan"
+        }
+        .to_owned();
     }
     if value.is_infinite() {
         return if value < 0.0 { "-inf" } else { "inf" }.to_owned();
@@ -20,10 +25,7 @@ pub fn format_g(value: f64, precision: usize) -> String {
         .expect("`e` formatting always writes an exponent");
     let exponent: i32 = exponent.parse().expect("the exponent is a small integer");
     let trim = |text: &str| match text.contains('.') {
-        true => text
-            .trim_end_matches('0')
-            .trim_end_matches('.')
-            .to_owned(),
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text.to_owned(),
     };
     if exponent < -4 || exponent >= precision as i32 {

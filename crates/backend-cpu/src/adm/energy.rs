@@ -37,8 +37,14 @@ pub(super) fn cubes_first<S: Simd + Detail>(
             let high = simd.mul_high_unsigned16(m, m);
             let zero = simd.zero();
             for (square, m) in [
-                (simd.interleave_low16(low, high), simd.interleave_low16(m, zero)),
-                (simd.interleave_high16(low, high), simd.interleave_high16(m, zero)),
+                (
+                    simd.interleave_low16(low, high),
+                    simd.interleave_low16(m, zero),
+                ),
+                (
+                    simd.interleave_high16(low, high),
+                    simd.interleave_high16(m, zero),
+                ),
             ] {
                 let even = simd.mul_even_unsigned32(square, m);
                 let square = simd.shift_right64::<32>(square);

@@ -120,18 +120,13 @@ impl<S: Simd + Detail> Numbers<S> {
 
     #[inline(always)]
     fn abs(&self, simd: S, v: S::Double) -> S::Double {
-        simd.from_bits(simd.and_not(simd.bits(v), self.sign))
+        simd.as_double(simd.and_not(simd.bits(v), self.sign))
     }
 
     /// Where two vectors are within one degree of one another, and where it is too close to
     /// call: roundings to single precision move either side by less than a part in 2^22.
     #[inline(always)]
-    fn same_direction(
-        &self,
-        simd: S,
-        o: [S::Double; 2],
-        t: [S::Double; 2],
-    ) -> (S::Int, S::Int) {
+    fn same_direction(&self, simd: S, o: [S::Double; 2], t: [S::Double; 2]) -> (S::Int, S::Int) {
         let dot = product(simd, o, t);
         let o_square = product(simd, o, o);
         let t_square = product(simd, t, t);
@@ -153,16 +148,16 @@ impl<S: Simd + Detail> Numbers<S> {
     #[inline(always)]
     fn restored(&self, simd: S, o: S::Double, t: S::Double, same: S::Int) -> S::Double {
         let sign = simd.and(simd.bits(o), self.sign);
-        let t = simd.from_bits(simd.xor(simd.bits(t), sign));
+        let t = simd.as_double(simd.xor(simd.bits(t), sign));
         // Nothing is like one here: the product with it is nothing.
         let magnitude = simd.max_double(self.abs(simd, o), self.one);
         let rounded = simd.add64(simd.bits(magnitude), simd.splat64(BEHIND_15 / 2 + 1));
-        let rounded = simd.from_bits(simd.and_not(rounded, simd.splat64(BEHIND_15)));
+        let rounded = simd.as_double(simd.and_not(rounded, simd.splat64(BEHIND_15)));
         let reciprocal = simd.div_double(self.reciprocal_unit, rounded);
         // Of small originals a whole number, of the others the first 16 bits: the larger one,
         // since both are rounded down.
         let cut = simd.and_not(simd.bits(reciprocal), simd.splat64(BEHIND_16));
-        let reciprocal = simd.max_double(simd.floor(reciprocal), simd.from_bits(cut));
+        let reciprocal = simd.max_double(simd.floor(reciprocal), simd.as_double(cut));
         let quotient = simd.mul_double(reciprocal, simd.mul_double(t, self.share_unit));
         let share = simd.floor(simd.add_double(quotient, self.half));
         let share = simd.max_double(share, simd.splat_double(0.0));
@@ -173,7 +168,7 @@ impl<S: Simd + Detail> Numbers<S> {
         let bounded = simd.min_double(simd.mul_double(weakened, self.gain_limit), t);
         let bounded = simd.max_double(simd.floor(bounded), simd.splat_double(0.0));
         let r = simd.choose(same, simd.bits(bounded), simd.bits(weakened));
-        simd.from_bits(simd.xor(r, sign))
+        simd.as_double(simd.xor(r, sign))
     }
 }
 

@@ -111,7 +111,8 @@ pub(super) fn masked_cubes<S: Simd + Detail, W: Weighted>(
         for band in 0..3 {
             let threshold = simd.shift_left32_by(threshold, W::threshold_shift(band));
             // SAFETY: as above.
-            let weighed = unsafe { W::load(simd, magnitudes[band].as_ptr().add(at), factors[band]) };
+            let weighed =
+                unsafe { W::load(simd, magnitudes[band].as_ptr().add(at), factors[band]) };
             let seen = simd.max_signed32(simd.sub32(weighed, threshold), simd.zero());
             let odd = simd.shift_right64::<32>(seen);
             sums[band] = add_cubes::<S, W>(simd, sums[band], band, width, seen);

@@ -7,6 +7,11 @@
 //! What must stay true: the sums are those of [`vmafx_metrics::adm::reference`], bit for bit,
 //! for all settings and samples.
 
+#![allow(
+    clippy::needless_range_loop,
+    reason = "bands are numbers in all of what one turn of a loop reads"
+)]
+
 mod energy;
 mod first;
 mod later;
@@ -15,12 +20,15 @@ mod rows;
 mod wavelet;
 
 use vmafx_api::{FrameFormat, PlaneView};
-use vmafx_metrics::adm::steps::{First, Later, Shifts, half, neighbours, round_shift, row_shift, taps};
+use vmafx_metrics::adm::steps::{
+    First, Later, Shifts, half, neighbours, round_shift, row_shift, taps,
+};
 use vmafx_metrics::adm::{LEVELS, LevelSums, Settings, Sums};
 use vmafx_metrics::mirror::{Pair, Plane as Luma};
 
+use crate::level::Adm;
 use crate::psnr::Lane;
-use crate::vector::{Buffer, Detail, Simd, Work};
+use crate::vector::{Buffer, Detail, Element, Simd, Work};
 
 use first::{Row, Weights};
 use masking::Weighted;
@@ -30,9 +38,28 @@ use wavelet::Lines;
 /// Rows whose details are kept.
 const KEPT: usize = 3;
 
+/// adm with the vectors of `S`, and its buffers.
+pub(crate) struct Vector<S> {
+    simd: S,
+    scratch: Scratch,
+}
+
+impl<S: Simd> Vector<S> {
+    /// For frames of `format`.
+    ///
+    /// # Panics
+    /// On a processor without the instructions; the table of kernels is made only with them.
+    pub(crate) fn new(format: &FrameFormat) -> Self {
+        Vector {
+            simd: S::detect().expect("a level that is in use is one that the processor has"),
+            scratch: Scratch::new(format),
+        }
+    }
+}
+
 /// Buffers for frames of one format.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+struct Scratch {
     parts: [Part; LEVELS],
     lines: Lines,
     /// The low bands of the first level, of both pictures.
@@ -49,8 +76,8 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     /// Buffers for frames of `format`.
-    pub(crate) fn new(format: &FrameFormat) -> Self {
-        fn bands<T: crate::vector::Element>(width: usize) -> [[Buffer<T>; 3]; 2] {
+    fn new(format: &FrameFormat) -> Self {
+        fn bands<T: Element>(width: usize) -> [[Buffer<T>; 3]; 2] {
             [(); 2].map(|()| [(); 3].map(|()| Plane::line(width)))
         }
         let parts = parts(format);
@@ -71,35 +98,34 @@ impl Scratch {
     }
 }
 
-/// The pixel part: both luma planes, of the size that `scratch` was made for, to sums.
-///
-/// # Panics
-/// If the planes differ in size or sample type, or are not of the size of `scratch`.
-pub(crate) fn sums<S: Simd>(
-    simd: S,
-    reference: &PlaneView<'_>,
-    distorted: &PlaneView<'_>,
-    depth: u32,
-    settings: &Settings,
-    scratch: &mut Scratch,
-) -> Sums {
-    let first = match Pair::new(reference, distorted) {
-        Pair::U8(reference, distorted) => simd.run(FirstLevel {
-            planes: [reference, distorted],
-            depth,
-            settings,
-            scratch,
-        }),
-        Pair::U16(reference, distorted) => simd.run(FirstLevel {
-            planes: [reference, distorted],
-            depth,
-            settings,
-            scratch,
-        }),
-    };
-    let [second, third, fourth] = simd.run(LaterLevels { settings, scratch });
-    Sums {
-        levels: [first, second, third, fourth],
+impl<S: Simd> Adm for Vector<S> {
+    /// # Panics
+    /// If the planes differ in size or sample type, or are not of the size of the buffers.
+    fn sums(
+        &mut self,
+        [reference, distorted]: [&PlaneView<'_>; 2],
+        depth: u32,
+        settings: &Settings,
+    ) -> Sums {
+        let (simd, scratch) = (self.simd, &mut self.scratch);
+        let first = match Pair::new(reference, distorted) {
+            Pair::U8(reference, distorted) => simd.run(FirstLevel {
+                planes: [reference, distorted],
+                depth,
+                settings,
+                scratch,
+            }),
+            Pair::U16(reference, distorted) => simd.run(FirstLevel {
+                planes: [reference, distorted],
+                depth,
+                settings,
+                scratch,
+            }),
+        };
+        let [second, third, fourth] = simd.run(LaterLevels { settings, scratch });
+        Sums {
+            levels: [first, second, third, fourth],
+        }
     }
 }
 

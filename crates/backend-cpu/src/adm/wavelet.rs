@@ -93,12 +93,7 @@ impl<S: Simd + Detail> Filter<S> {
     /// With `n = 2^16 * high + low + 2^15` the sum over `n` is `2^16 * (sum over high + gain / 2)`
     /// and the sum over `low`; the gain is even.
     #[inline(always)]
-    fn split_sum<const SHIFT: u32>(
-        &self,
-        simd: S,
-        high: [S::Int; 2],
-        low: [S::Int; 2],
-    ) -> S::Int {
+    fn split_sum<const SHIFT: u32>(&self, simd: S, high: [S::Int; 2], low: [S::Int; 2]) -> S::Int {
         let high = self.sum(simd, simd.splat32((self.gain / 2) as u32), high);
         let low = self.sum(simd, simd.splat32(1 << (SHIFT - 1)), low);
         let low = simd.shift_right_signed32::<SHIFT>(low);
@@ -258,10 +253,7 @@ pub(super) fn down_words<S: Simd + Detail>(
         // SAFETY: a register from `at` on ends at `to` at the latest, and all rows reach there.
         let samples = unsafe { four(simd, rows, at) };
         let [first, second] = interleave(simd, samples);
-        for (filter, out) in [
-            (low_filter, &mut lines.low),
-            (high_filter, &mut lines.high),
-        ] {
+        for (filter, out) in [(low_filter, &mut lines.low), (high_filter, &mut lines.high)] {
             let sums = [
                 filter.sum(simd, simd.zero(), first),
                 filter.sum(simd, simd.zero(), second),
@@ -302,10 +294,7 @@ pub(super) fn down_split<S: Simd + Detail>(
                 interleave(simd, four(simd, rows[1], at)),
             ]
         };
-        for (filter, out) in [
-            (low_filter, &mut lines.low),
-            (high_filter, &mut lines.high),
-        ] {
+        for (filter, out) in [(low_filter, &mut lines.low), (high_filter, &mut lines.high)] {
             let sums = [
                 filter.split_sum::<16>(simd, halves[0][0], halves[1][0]),
                 filter.split_sum::<16>(simd, halves[0][1], halves[1][1]),
@@ -362,7 +351,10 @@ pub(super) fn along_first<S: Simd + Detail>(
             unsafe {
                 let at = MARGIN + 2 * x;
                 let low = [pairs(simd, low, at), pairs(simd, low, at + 2 * lanes)];
-                simd.store(band.as_mut_ptr().add(MARGIN + x), low_filter.rounded(simd, low));
+                simd.store(
+                    band.as_mut_ptr().add(MARGIN + x),
+                    low_filter.rounded(simd, low),
+                );
             }
             x += 2 * lanes;
         }
@@ -375,11 +367,23 @@ pub(super) fn along_first<S: Simd + Detail>(
         unsafe {
             let at = MARGIN + 2 * x;
             let low = [pairs(simd, low, at), pairs(simd, low, at + 2 * lanes)];
-            simd.store(band.as_mut_ptr().add(MARGIN + x), low_filter.rounded(simd, low));
-            simd.store(v.as_mut_ptr().add(MARGIN + x), high_filter.rounded(simd, low));
+            simd.store(
+                band.as_mut_ptr().add(MARGIN + x),
+                low_filter.rounded(simd, low),
+            );
+            simd.store(
+                v.as_mut_ptr().add(MARGIN + x),
+                high_filter.rounded(simd, low),
+            );
             let high = [pairs(simd, high, at), pairs(simd, high, at + 2 * lanes)];
-            simd.store(h.as_mut_ptr().add(MARGIN + x), low_filter.rounded(simd, high));
-            simd.store(d.as_mut_ptr().add(MARGIN + x), high_filter.rounded(simd, high));
+            simd.store(
+                h.as_mut_ptr().add(MARGIN + x),
+                low_filter.rounded(simd, high),
+            );
+            simd.store(
+                d.as_mut_ptr().add(MARGIN + x),
+                high_filter.rounded(simd, high),
+            );
         }
         x += 2 * lanes;
     }
@@ -416,8 +420,7 @@ pub(super) fn along_later<S: Simd + Detail, const SHIFT: u32>(
                     let low = pairs(simd, &lines.low[1], at);
                     *sum = filter.split_sum::<SHIFT>(simd, high, low);
                 }
-                let high =
-                    simd.pack_in_order(high_half(simd, sums[0]), high_half(simd, sums[1]));
+                let high = simd.pack_in_order(high_half(simd, sums[0]), high_half(simd, sums[1]));
                 let low = simd.pack_in_order(low_half(simd, sums[0]), low_half(simd, sums[1]));
                 let low = simd.xor(low, simd.splat16(SIGN));
                 simd.store(high_band.as_mut_ptr().add(MARGIN + x), high);

@@ -74,10 +74,12 @@ fn sample(case: &Case, second: bool, x: usize, y: usize) -> u16 {
         }
         Content::Flat => on(second),
         Content::Same => hash(x, y, seed) >> (32 - case.depth),
-        Content::Stripes => on((x + usize::from(second)) % 2 == 0),
-        Content::Rows => on((y / 2 * 3 + y + usize::from(second)) % 3 == 0),
+        Content::Stripes => on((x + usize::from(second)).is_multiple_of(2)),
+        Content::Rows => on((y / 2 * 3 + y + usize::from(second)).is_multiple_of(3)),
         Content::Checker => on((x + y) % 2 == usize::from(second)),
-        Content::Impulses => on(hash(x, y, seed + 3) % 61 == 0 && (!second || noise % 3 > 0)),
+        Content::Impulses => {
+            on(hash(x, y, seed + 3).is_multiple_of(61) && (!second || !noise.is_multiple_of(3)))
+        }
         Content::BeyondDepth => noise >> 16,
     };
     value as u16

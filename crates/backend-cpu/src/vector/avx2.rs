@@ -188,9 +188,7 @@ impl Simd for Avx2 {
         fn sum_signed32(v: __m256i) -> i64 = {
             let [low, high] = [_mm256_castsi256_si128(v), _mm256_extracti128_si256::<1>(v)];
             let [low, high] = [_mm256_cvtepi32_epi64(low), _mm256_cvtepi32_epi64(high)];
-            let v = _mm256_add_epi64(low, high);
-            let v = _mm_add_epi64(_mm256_castsi256_si128(v), _mm256_extracti128_si256::<1>(v));
-            _mm_cvtsi128_si64(v).wrapping_add(_mm_extract_epi64::<1>(v))
+            Avx2(()).sum64(_mm256_add_epi64(low, high))
         };
         fn sum64(v: __m256i) -> i64 = {
             let [low, high] = [_mm256_castsi256_si128(v), _mm256_extracti128_si256::<1>(v)];
@@ -208,9 +206,7 @@ impl Simd for Avx2 {
         fn truncate(v: __m256d) -> __m256d = {
             _mm256_round_pd::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(v)
         };
-        fn add_integer(a: __m256d, b: __m256d) -> __m256d = {
-            _mm256_add_pd(_mm256_round_pd::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(a), b)
-        };
+        fn add_integer(a: __m256d, b: __m256d) -> __m256d = _mm256_add_pd(Avx2(()).truncate(a), b);
         fn high_words(a: __m256d, b: __m256d) -> __m256i = {
             let [a, b] = [_mm256_castpd_ps(a), _mm256_castpd_ps(b)];
             _mm256_castps_si256(_mm256_shuffle_ps::<0b11_01_11_01>(a, b))

@@ -8,11 +8,6 @@ use super::{Avx2, Avx512, Simd};
 
 /// More operations of one level.
 pub(crate) trait Detail: Simd {
-    /// Loads half a register of 16-bit numbers and widens them to signed 32-bit lanes, in order.
-    ///
-    /// # Safety
-    /// Half of [`BYTES`](Simd::BYTES) bytes from `from` on must be readable.
-    unsafe fn load_widened_signed16(self, from: *const i16) -> Self::Int;
     /// Stores the integers that the lanes hold, all of them in the range of `i32`, in order.
     ///
     /// # Safety
@@ -56,7 +51,7 @@ pub(crate) trait Detail: Simd {
     /// The bits of all lanes.
     fn bits(self, v: Self::Double) -> Self::Int;
     /// The lanes of which these are the bits.
-    fn from_bits(self, v: Self::Int) -> Self::Double;
+    fn as_double(self, v: Self::Int) -> Self::Double;
     /// Rounds to integers, downwards.
     fn floor(self, v: Self::Double) -> Self::Double;
     /// The sum of the lanes, which is exact.
@@ -76,11 +71,6 @@ macro_rules! registers {
 }
 
 impl Detail for Avx2 {
-    #[inline(always)]
-    unsafe fn load_widened_signed16(self, from: *const i16) -> __m256i {
-        // SAFETY: the caller passes 16 readable bytes; `self` stands for the instructions.
-        unsafe { _mm256_cvtepi16_epi32(_mm_loadu_si128(from.cast())) }
-    }
     #[inline(always)]
     unsafe fn store_double(self, to: *mut i32, v: __m256d) {
         // SAFETY: the caller passes 16 writable bytes; `self` stands for the instructions.
@@ -124,7 +114,7 @@ impl Detail for Avx2 {
         };
 
         fn bits(v: __m256d) -> __m256i = _mm256_castpd_si256(v);
-        fn from_bits(v: __m256i) -> __m256d = _mm256_castsi256_pd(v);
+        fn as_double(v: __m256i) -> __m256d = _mm256_castsi256_pd(v);
         fn floor(v: __m256d) -> __m256d = {
             _mm256_round_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(v)
         };
@@ -140,11 +130,6 @@ impl Detail for Avx2 {
 }
 
 impl<const VNNI: bool> Detail for Avx512<VNNI> {
-    #[inline(always)]
-    unsafe fn load_widened_signed16(self, from: *const i16) -> __m512i {
-        // SAFETY: the caller passes 32 readable bytes; `self` stands for the instructions.
-        unsafe { _mm512_cvtepi16_epi32(_mm256_loadu_si256(from.cast())) }
-    }
     #[inline(always)]
     unsafe fn store_double(self, to: *mut i32, v: __m512d) {
         // SAFETY: the caller passes 32 writable bytes; `self` stands for the instructions.
@@ -190,7 +175,7 @@ impl<const VNNI: bool> Detail for Avx512<VNNI> {
         };
 
         fn bits(v: __m512d) -> __m512i = _mm512_castpd_si512(v);
-        fn from_bits(v: __m512i) -> __m512d = _mm512_castsi512_pd(v);
+        fn as_double(v: __m512i) -> __m512d = _mm512_castsi512_pd(v);
         fn floor(v: __m512d) -> __m512d = {
             _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(v)
         };

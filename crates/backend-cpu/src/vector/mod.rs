@@ -13,8 +13,6 @@ mod avx2;
 mod avx512;
 mod buffer;
 mod detail;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use avx2::Avx2;
 pub(crate) use avx512::Avx512;
@@ -56,6 +54,10 @@ pub(crate) const LOOKUP_MARGIN: usize = 3;
 /// Integer registers have no lane width of their own; the number in a name is the width in bits
 /// of the lanes that an operation sees. Integer arithmetic wraps. Floating-point operations are
 /// those of IEEE 754 and are never fused.
+#[allow(
+    dead_code,
+    reason = "one set of operations, each as wide as the registers, for all kernels"
+)]
 pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// Bytes of a register.
     const BYTES: usize;
