@@ -44,52 +44,79 @@ pub(super) fn decouple<S: Simd + Detail>(
         assert!(band.len() >= to);
     }
     let number = Numbers::new(simd, gain_limit);
+    let o_from = [
+        original[0].as_ptr(),
+        original[1].as_ptr(),
+        original[2].as_ptr(),
+    ];
+    let t_from = [
+        distorted[0].as_ptr(),
+        distorted[1].as_ptr(),
+        distorted[2].as_ptr(),
+    ];
+    let r_to = [
+        restored[0].as_mut_ptr(),
+        restored[1].as_mut_ptr(),
+        restored[2].as_mut_ptr(),
+    ];
+    let a_to = [
+        impairment[0].as_mut_ptr(),
+        impairment[1].as_mut_ptr(),
+        impairment[2].as_mut_ptr(),
+    ];
     let mut at = from;
     while at < to {
         // SAFETY: half a register from `at` on ends at `to` at the latest, and all rows reach
         // there.
-        let (o, t) = unsafe {
-            (
-                [
-                    simd.load_double(original[0].as_ptr().add(at)),
-                    simd.load_double(original[1].as_ptr().add(at)),
-                    simd.load_double(original[2].as_ptr().add(at)),
-                ],
-                [
-                    simd.load_double(distorted[0].as_ptr().add(at)),
-                    simd.load_double(distorted[1].as_ptr().add(at)),
-                    simd.load_double(distorted[2].as_ptr().add(at)),
-                ],
-            )
-        };
-        let (mut same, unsure) = number.same_direction(simd, [o[0], o[1]], [t[0], t[1]]);
-        if simd.any(unsure) {
-            let mut flags = [[0_i64; 8]; 2];
-            // SAFETY: the arrays are as long as the widest register.
-            unsafe {
+        unsafe {
+            let o = [
+                simd.load_double(o_from[0].add(at)),
+                simd.load_double(o_from[1].add(at)),
+            ];
+            let t = [
+                simd.load_double(t_from[0].add(at)),
+                simd.load_double(t_from[1].add(at)),
+            ];
+            let (mut same, unsure) = number.same_direction(simd, o, t);
+            if simd.any(unsure) {
+                let mut flags = [[0_i64; 8]; 2];
                 simd.store(flags[0].as_mut_ptr(), same);
                 simd.store(flags[1].as_mut_ptr(), unsure);
+                decide(&mut flags, original, distorted, at);
+                same = simd.load(flags[0].as_ptr());
             }
-            for lane in 0..lanes {
-                if flags[1][lane] != 0 {
-                    let o = [original[0][at + lane], original[1][at + lane]];
-                    let t = [distorted[0][at + lane], distorted[1][at + lane]];
-                    flags[0][lane] = -i64::from(keeps_direction(o, t));
-                }
-            }
-            // SAFETY: as above.
-            same = unsafe { simd.load(flags[0].as_ptr()) };
-        }
-        for band in 0..3 {
-            let r = number.restored(simd, o[band], t[band], same);
-            // SAFETY: as above.
-            unsafe {
-                simd.store_double(restored[band].as_mut_ptr().add(at), r);
-                let a = simd.sub_double(t[band], r);
-                simd.store_double(impairment[band].as_mut_ptr().add(at), a);
-            }
+            // One after another, so that no band waits in memory.
+            let r = number.restored(simd, o[0], t[0], same);
+            simd.store_double(r_to[0].add(at), r);
+            simd.store_double(a_to[0].add(at), simd.sub_double(t[0], r));
+            let r = number.restored(simd, o[1], t[1], same);
+            simd.store_double(r_to[1].add(at), r);
+            simd.store_double(a_to[1].add(at), simd.sub_double(t[1], r));
+            let o = simd.load_double(o_from[2].add(at));
+            let t = simd.load_double(t_from[2].add(at));
+            let r = number.restored(simd, o, t, same);
+            simd.store_double(r_to[2].add(at), r);
+            simd.store_double(a_to[2].add(at), simd.sub_double(t, r));
         }
         at += lanes;
+    }
+}
+
+/// Sets the first flags where the second are set, for the details from `at` on.
+#[cold]
+#[inline(never)]
+fn decide(
+    [same, unsure]: &mut [[i64; 8]; 2],
+    original: &[Buffer<i32>; 3],
+    distorted: &[Buffer<i32>; 3],
+    at: usize,
+) {
+    for (lane, same) in same.iter_mut().enumerate() {
+        if unsure[lane] != 0 {
+            let o = [original[0][at + lane], original[1][at + lane]];
+            let t = [distorted[0][at + lane], distorted[1][at + lane]];
+            *same = -i64::from(keeps_direction(o, t));
+        }
     }
 }
 

@@ -21,17 +21,17 @@ pub(super) trait Weighted: Precision {
     ///
     /// # Safety
     /// As many magnitudes as there are 32-bit lanes must be readable from `from` on.
-    unsafe fn load<S: Simd>(simd: S, from: *const Self::Magnitude, factor: u32) -> S::Int;
+    unsafe fn load<S: Simd>(simd: S, from: *const Self::Magnitude, factor: S::Int) -> S::Int;
 }
 
 impl Weighted for First {
     type Magnitude = u16;
 
     #[inline(always)]
-    unsafe fn load<S: Simd>(simd: S, from: *const u16, factor: u32) -> S::Int {
+    unsafe fn load<S: Simd>(simd: S, from: *const u16, factor: S::Int) -> S::Int {
         // SAFETY: as many words as there are 32-bit lanes are half a register.
         let magnitude = unsafe { simd.load_widened16(from) };
-        simd.mul_low32(magnitude, simd.splat32(factor))
+        simd.mul_low32(magnitude, factor)
     }
 }
 
@@ -39,7 +39,7 @@ impl Weighted for Later {
     type Magnitude = i32;
 
     #[inline(always)]
-    unsafe fn load<S: Simd>(simd: S, from: *const i32, _factor: u32) -> S::Int {
+    unsafe fn load<S: Simd>(simd: S, from: *const i32, _factor: S::Int) -> S::Int {
         // SAFETY: the caller passes a register.
         unsafe { simd.load(from) }
     }
@@ -96,27 +96,32 @@ pub(super) fn masked_cubes<S: Simd + Detail, W: Weighted>(
     assert!(columns.len() > to && own.len() >= to && part.scored.len() >= to);
     assert!(magnitudes.iter().all(|band| band.len() >= to));
     let mut sums = [simd.zero(); 3];
+    let bands = [
+        Band::new::<W>(simd, 0, width, factors),
+        Band::new::<W>(simd, 1, width, factors),
+        Band::new::<W>(simd, 2, width, factors),
+    ];
+    let magnitudes = [
+        magnitudes[0].as_ptr(),
+        magnitudes[1].as_ptr(),
+        magnitudes[2].as_ptr(),
+    ];
+    let [columns, own, inside] = [columns.as_ptr(), own.as_ptr(), part.scored.as_ptr()];
     let mut at = from;
     while at < to {
         // SAFETY: as above; the neighbours on both sides lie in the row with its margins.
-        let threshold = unsafe {
-            let sum = simd.add32(
-                simd.load(columns.as_ptr().add(at - 1)),
-                simd.load(columns.as_ptr().add(at)),
-            );
-            let sum = simd.add32(sum, simd.load(columns.as_ptr().add(at + 1)));
-            let sum = simd.add32(sum, simd.load(own.as_ptr().add(at)));
-            simd.and(sum, simd.load(part.scored.as_ptr().add(at)))
-        };
-        for band in 0..3 {
-            let threshold = simd.shift_left32_by(threshold, W::threshold_shift(band));
-            // SAFETY: as above.
-            let weighed =
-                unsafe { W::load(simd, magnitudes[band].as_ptr().add(at), factors[band]) };
-            let seen = simd.max_signed32(simd.sub32(weighed, threshold), simd.zero());
-            let odd = simd.shift_right64::<32>(seen);
-            sums[band] = add_cubes::<S, W>(simd, sums[band], band, width, seen);
-            sums[band] = add_cubes::<S, W>(simd, sums[band], band, width, odd);
+        unsafe {
+            let sum = simd.add32(simd.load(columns.add(at - 1)), simd.load(columns.add(at)));
+            let sum = simd.add32(sum, simd.load(columns.add(at + 1)));
+            let sum = simd.add32(sum, simd.load(own.add(at)));
+            let threshold = simd.and(sum, simd.load(inside.add(at)));
+            // One after another, so that the shifts are known to the compiler.
+            let weighed = W::load(simd, magnitudes[0].add(at), bands[0].factor);
+            sums[0] = bands[0].add::<W, 0>(simd, sums[0], threshold, weighed);
+            let weighed = W::load(simd, magnitudes[1].add(at), bands[1].factor);
+            sums[1] = bands[1].add::<W, 1>(simd, sums[1], threshold, weighed);
+            let weighed = W::load(simd, magnitudes[2].add(at), bands[2].factor);
+            sums[2] = bands[2].add::<W, 2>(simd, sums[2], threshold, weighed);
         }
         at += lanes;
     }
@@ -129,21 +134,49 @@ pub(super) fn masked_cubes<S: Simd + Detail, W: Weighted>(
     totals
 }
 
-/// Adds the cubes of the even lanes, rounded twice.
-#[inline(always)]
-fn add_cubes<S: Simd + Detail, W: Weighted>(
-    simd: S,
-    sum: S::Int,
-    band: usize,
-    width: usize,
-    seen: S::Int,
-) -> S::Int {
-    let square = simd.mul_even_signed32(seen, seen);
-    let square_shift = W::square_shift(band);
-    let square = simd.add64(square, simd.splat64(half(square_shift) as u64));
-    let square = simd.shift_right64_by(square, square_shift);
-    let cube = simd.mul_even_signed32(square, seen);
-    let cube_shift = W::cube_shift(band, width);
-    let cube = simd.add64(cube, simd.splat64(half(cube_shift) as u64 + OFFSET));
-    simd.add64(sum, simd.shift_right64_by(cube, cube_shift))
+/// What the cubes of one band are made with.
+struct Band<S: Simd> {
+    factor: S::Int,
+    square_half: S::Int,
+    /// Half of a unit and the offset.
+    cube_half: S::Int,
+    cube_shift: u32,
+}
+
+impl<S: Simd + Detail> Band<S> {
+    #[inline(always)]
+    fn new<W: Weighted>(simd: S, band: usize, width: usize, factors: [u32; 3]) -> Self {
+        let cube_shift = W::cube_shift(band, width);
+        Band {
+            factor: simd.splat32(factors[band]),
+            square_half: simd.splat64(half(W::square_shift(band)) as u64),
+            cube_half: simd.splat64(half(cube_shift) as u64 + OFFSET),
+            cube_shift,
+        }
+    }
+
+    /// Adds the cubes of what of `weighed` is above `threshold`.
+    #[inline(always)]
+    fn add<W: Weighted, const BAND: usize>(
+        &self,
+        simd: S,
+        sum: S::Int,
+        threshold: S::Int,
+        weighed: S::Int,
+    ) -> S::Int {
+        let threshold = simd.shift_left32_by(threshold, W::threshold_shift(BAND));
+        let seen = simd.max_signed32(simd.sub32(weighed, threshold), simd.zero());
+        let odd = simd.shift_right64::<32>(seen);
+        let sum = simd.add64(sum, self.cubes::<W, BAND>(simd, seen));
+        simd.add64(sum, self.cubes::<W, BAND>(simd, odd))
+    }
+
+    /// The cubes of the even lanes, rounded twice.
+    #[inline(always)]
+    fn cubes<W: Weighted, const BAND: usize>(&self, simd: S, seen: S::Int) -> S::Int {
+        let square = simd.add64(simd.mul_even_signed32(seen, seen), self.square_half);
+        let square = simd.shift_right64_by(square, W::square_shift(BAND));
+        let cube = simd.add64(simd.mul_even_signed32(square, seen), self.cube_half);
+        simd.shift_right64_by(cube, self.cube_shift)
+    }
 }
