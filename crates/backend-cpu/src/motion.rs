@@ -148,7 +148,7 @@ impl<T: Lane> Work for BlurredSad<'_, T> {
                 continue;
             }
             if largest < limit {
-                sad += blur(simd, rows, scratch, width, depth);
+                sad += blur(simd, rows, scratch, width, depth, largest);
                 continue;
             }
             let (line, differences) = scratch.wide.split_first_mut().expect("six rows");
@@ -223,6 +223,7 @@ fn blur<S: Simd + Detail>(
     scratch: &mut Scratch,
     width: usize,
     depth: u32,
+    largest: u32,
 ) -> u64 {
     let Scratch {
         differences,
@@ -238,14 +239,12 @@ fn blur<S: Simd + Detail>(
         &*differences[rows[3] % ROWS],
         &*differences[rows[4] % ROWS],
     ];
-    let any = down(
-        simd,
-        rows,
-        [&mut *line, &mut *excess],
-        exceeds,
-        width,
-        depth,
-    );
+    // Below half of the range the sum of all has 16 bits.
+    let any = if largest < 1 << (depth - 1) {
+        down::<S, false>(simd, rows, [line, excess], exceeds, width, depth)
+    } else {
+        down::<S, true>(simd, rows, [line, excess], exceeds, width, depth)
+    };
     extend(line, width);
     if !any {
         return along::<S, false>(simd, [line, excess], exceeds, width);
@@ -258,9 +257,9 @@ fn blur<S: Simd + Detail>(
 }
 
 /// The vertical pass: the difference rows around a row to one row of 8 fractional bits and what
-/// exceeds 16 bits there. Returns whether anything does.
+/// exceeds 16 bits there, if `EXCESS` is set. Returns whether anything does.
 #[inline(always)]
-fn down<S: Simd + Detail>(
+fn down<S: Simd + Detail, const EXCESS: bool>(
     simd: S,
     rows: [&[i16]; ROWS],
     [line, excess]: [&mut [i16]; 2],
@@ -278,21 +277,22 @@ fn down<S: Simd + Detail>(
     assert!(excess.len() >= end && exceeds.len() * lanes >= end - MARGIN);
     let offset = simd.splat32(1 << 15);
     let beyond = simd.splat32(!0xffff);
+    let row = [
+        rows[0].as_ptr(),
+        rows[1].as_ptr(),
+        rows[2].as_ptr(),
+        rows[3].as_ptr(),
+        rows[4].as_ptr(),
+    ];
     let mut any = false;
     let mut x = MARGIN;
     while x < end {
         // SAFETY: `x` is below `end`, both at whole registers from `MARGIN`, and all rows reach
         // to `end`.
         unsafe {
-            let ends = simd.add16(
-                simd.load(rows[0].as_ptr().add(x)),
-                simd.load(rows[4].as_ptr().add(x)),
-            );
-            let sides = simd.add16(
-                simd.load(rows[1].as_ptr().add(x)),
-                simd.load(rows[3].as_ptr().add(x)),
-            );
-            let middle = simd.load(rows[2].as_ptr().add(x));
+            let ends = simd.add16(simd.load(row[0].add(x)), simd.load(row[4].add(x)));
+            let sides = simd.add16(simd.load(row[1].add(x)), simd.load(row[3].add(x)));
+            let middle = simd.load(row[2].add(x));
             let low = simd.mul_pairs(simd.interleave_low16(ends, sides), outer);
             let low = simd.dot16(low, simd.interleave_low16(middle, half), center);
             let high = simd.mul_pairs(simd.interleave_high16(ends, sides), outer);
@@ -300,14 +300,16 @@ fn down<S: Simd + Detail>(
             let low = simd.shift_right_signed32_by(low, depth);
             let high = simd.shift_right_signed32_by(high, depth);
             simd.store(line.as_mut_ptr().add(x), simd.pack_signed32(low, high));
-            let sum = simd.or(simd.add32(low, offset), simd.add32(high, offset));
-            let more = simd.any(simd.and(sum, beyond));
-            exceeds[(x - MARGIN) / lanes] = more;
-            if more {
-                any = true;
-                let low = simd.sub32(low, clamp(simd, low));
-                let high = simd.sub32(high, clamp(simd, high));
-                simd.store(excess.as_mut_ptr().add(x), simd.pack_signed32(low, high));
+            if EXCESS {
+                let sum = simd.or(simd.add32(low, offset), simd.add32(high, offset));
+                let more = simd.any(simd.and(sum, beyond));
+                exceeds[(x - MARGIN) / lanes] = more;
+                if more {
+                    any = true;
+                    let low = simd.sub32(low, clamp(simd, low));
+                    let high = simd.sub32(high, clamp(simd, high));
+                    simd.store(excess.as_mut_ptr().add(x), simd.pack_signed32(low, high));
+                }
             }
         }
         x += lanes;
