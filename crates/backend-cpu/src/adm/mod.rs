@@ -19,6 +19,9 @@ mod masking;
 mod rows;
 mod wavelet;
 
+#[cfg(test)]
+mod tests;
+
 use vmafx_api::{FrameFormat, PlaneView};
 use vmafx_metrics::adm::steps::{
     First, Later, Shifts, half, neighbours, round_shift, row_shift, taps,
