@@ -188,6 +188,37 @@ impl Kernels {
     }
 }
 
+/// Tests of vectors run at every level up to the one that this environment variable names, at
+/// all without it.
+#[cfg(test)]
+pub(crate) const MAX_LEVEL_VARIABLE: &str = "VMAFX_MAX_LEVEL";
+
+/// The levels that vectors are tested at, none on other processors than x86-64.
+///
+/// # Panics
+/// If this processor has not all of them: a level that nobody tests must not look tested.
+#[cfg(test)]
+pub(crate) fn tested() -> Vec<Level> {
+    let most = std::env::var(MAX_LEVEL_VARIABLE).ok();
+    let most = most.map(|name| name.parse().unwrap());
+    let vector = |level: &Level| cfg!(target_arch = "x86_64") && *level != Level::Portable;
+    let (tested, left): (Vec<Level>, Vec<Level>) = Level::ALL
+        .iter()
+        .filter(|level| vector(level))
+        .partition(|level| most.is_none_or(|most| **level <= most));
+    if !left.is_empty() {
+        eprintln!("skipped: {left:?}, {MAX_LEVEL_VARIABLE} excludes them");
+    }
+    for level in &tested {
+        assert!(
+            level.is_available(),
+            "this processor has no `{level}`; name the strongest level that it has in \
+             {MAX_LEVEL_VARIABLE} to leave the others untested"
+        );
+    }
+    tested
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,8 @@
 mod avx2;
 mod avx512;
 mod buffer;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use avx2::Avx2;
 pub(crate) use avx512::Avx512;
