@@ -200,7 +200,7 @@ pub(crate) const MAX_LEVEL_VARIABLE: &str = "VMAFX_MAX_LEVEL";
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) fn tested() -> Vec<Level> {
     let most = std::env::var(MAX_LEVEL_VARIABLE).ok();
-    let most = most.map(|name| name.parse().unwrap());
+    let most = most.map(|name| name.parse().expect("the name of a level"));
     let vector = Level::ALL.iter().filter(|level| **level != Level::Portable);
     let (tested, left): (Vec<Level>, Vec<Level>) =
         vector.partition(|level| most.is_none_or(|most| **level <= most));
