@@ -2,11 +2,14 @@
 //! contents at the ends of the arithmetic, rows of odd pitch, and samples around the planes that
 //! must not matter.
 //!
-//! A part is run by default; all of it with the environment variable `VMAFX_FULL_GRID` set.
+//! A part is run by default; all of it with the environment variable `VMAFX_FULL_GRID` set
+//! to 1.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use vmafx_api::{Chroma, FrameFormat, PlaneView, Samples, Size};
 
-use crate::level::{Kernels, Level};
+use crate::level::{self, Kernels, Level};
 
 mod pictures;
 
@@ -46,11 +49,19 @@ impl Case {
     }
 }
 
-/// Calls `check` with the cases of the grid for a metric whose smallest side is `least`, and
-/// returns how many there were.
-pub(crate) fn grid(least: usize, mut check: impl FnMut(Case)) -> usize {
-    let full = std::env::var_os("VMAFX_FULL_GRID").is_some();
-    let mut count = 0;
+/// Calls `check` with the cases of the grid for a metric whose smallest side is `least` and with
+/// all levels under test, from as many threads as there are processors. It returns how many
+/// comparisons it made.
+pub(crate) fn grid(
+    metric: &str,
+    least: usize,
+    check: impl Fn(Case, &[(Level, Kernels)]) -> usize + Sync,
+) {
+    let tested = level::tested();
+    let kernels = |level: &Level| (*level, level.kernels().expect("it is available"));
+    let kernels: Vec<_> = tested.iter().map(kernels).collect();
+    let full = std::env::var("VMAFX_FULL_GRID").is_ok_and(|text| text == "1");
+    let mut cases = Vec::new();
     for side in least..=LARGEST {
         let short = [least, least + 1 + side % 7, least + 31 + side % 5];
         let sizes = short.map(|short| [(side, short), (short, side)]);
@@ -61,81 +72,72 @@ pub(crate) fn grid(least: usize, mut check: impl FnMut(Case)) -> usize {
                     let chosen = turn % DEPTHS.len() == depth_index
                         && turn / DEPTHS.len() % CONTENTS.len() == index;
                     if full || chosen {
-                        check(Case {
+                        cases.push(Case {
                             width,
                             height,
                             depth,
                             content,
-                            seed: count as u32,
+                            seed: cases.len() as u32,
                         });
-                        count += 1;
                     }
                 }
             }
         }
     }
-    count
-}
-
-/// The kernels of all levels that the processor has but the reference itself.
-fn levels() -> Vec<(Level, Kernels)> {
-    let levels = Level::ALL.iter().filter(|level| **level > Level::Portable);
-    let kernels = levels.filter_map(|level| Some((*level, level.kernels()?)));
-    kernels.collect()
-}
-
-/// What a check says when it is through.
-fn report(metric: &str, pairs: usize) {
-    let names = levels().into_iter().map(|(level, _)| level.name());
-    let names = names.collect::<Vec<_>>();
-    println!(
-        "{metric}: {pairs} pairs at {} levels ({}), 0 differ",
-        names.len(),
-        names.join(", ")
-    );
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    done.fetch_add(check(*case, &kernels), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let (cases, done) = (cases.len(), done.into_inner());
+    assert!(done >= cases * tested.len());
+    println!("{metric}: {cases} pairs, {done} comparisons at {tested:?}, 0 differ");
 }
 
 #[test]
 fn psnr_equals_the_reference() {
-    let levels = levels();
-    let check = |case: Case| {
-        for (padding, guard) in [(0, 0), (case.width % 5, u16::MAX)] {
+    grid("psnr", 1, |case, levels| {
+        for (padding, guard) in [(0, 0), (1 + case.width % 5, u16::MAX)] {
             let [a, b] = case.pictures(padding, guard);
             let want = vmafx_metrics::psnr::reference(&a.view(), &b.view());
-            for (level, kernels) in &levels {
+            for (level, kernels) in levels {
                 let got = (kernels.psnr)(&a.view(), &b.view());
                 assert_eq!(got, want, "{case:?} {level}");
             }
         }
-    };
-    let count = grid(1, check);
-    report("psnr", count);
+        2 * levels.len()
+    });
 }
 
 #[test]
 fn motion_equals_the_reference() {
     use vmafx_metrics::motion;
-    let levels = levels();
-    let check = |case: Case| {
+    grid("motion", motion::MIN_SIZE as usize, |case, levels| {
         let format = case.format();
-        for (padding, guard) in [(0, 0), (case.width % 5, u16::MAX)] {
+        for (padding, guard) in [(0, 0), (1 + case.width % 5, u16::MAX)] {
             let [a, b] = case.pictures(padding, guard);
             let mut scratch = motion::Scratch::new(&format);
             let want = motion::reference(&a.view(), &b.view(), case.depth, &mut scratch);
-            for (level, kernels) in &levels {
+            for (level, kernels) in levels {
                 let mut motion = (kernels.motion)(&format);
+                // Nothing of one frame may show in the next.
                 for _ in 0..2 {
                     let sums = motion.sums([&a.view(), &b.view()], case.depth);
                     assert_eq!(sums, want, "{case:?} {level}");
                 }
             }
         }
-    };
-    let count = grid(motion::MIN_SIZE as usize, check);
-    report("motion", count);
+        4 * levels.len()
+    });
 }
 
-/// Options of adm that take ways of their own, and their names.
+/// Options of adm that take ways of their own, and their values.
 const ADM_OPTIONS: [&[(&str, &str)]; 9] = [
     &[],
     &[("egl", "1")],
@@ -151,7 +153,6 @@ const ADM_OPTIONS: [&[(&str, &str)]; 9] = [
 #[test]
 fn adm_equals_the_reference() {
     use vmafx_metrics::{Options, adm, find};
-    let levels = levels();
     let settings = ADM_OPTIONS.map(|pairs| {
         let mut options = Options::defaults(find("adm").unwrap().definition());
         for (name, value) in pairs {
@@ -159,25 +160,29 @@ fn adm_equals_the_reference() {
         }
         adm::Settings::new(&options).unwrap()
     });
-    let check = |case: Case| {
+    grid("adm", adm::MIN_SIZE as usize, |case, levels| {
         let format = case.format();
         let turn = case.width + case.height + case.seed as usize;
         for (padding, guard, settings) in [
             (0, 0, &settings[0]),
-            (case.width % 5, u16::MAX, &settings[turn % settings.len()]),
+            (
+                1 + case.width % 5,
+                u16::MAX,
+                &settings[turn % settings.len()],
+            ),
         ] {
             let [a, b] = case.pictures(padding, guard);
             let mut scratch = adm::Scratch::new(&format);
             let (x, y, depth) = (a.view(), b.view(), case.depth);
             let want = adm::reference(&x, &y, depth, settings, &mut scratch);
-            for (level, kernels) in &levels {
+            for (level, kernels) in levels {
                 let mut adm = (kernels.adm)(&format);
+                // Nothing of one frame may show in the next.
                 adm.sums([&y, &x], depth, settings);
                 let got = adm.sums([&x, &y], depth, settings);
                 assert_eq!(got, want, "{case:?} {settings:?} {level}");
             }
         }
-    };
-    let count = grid(adm::MIN_SIZE as usize, check);
-    report("adm", count);
+        2 * levels.len()
+    });
 }

@@ -225,6 +225,35 @@ impl Kernels {
     }
 }
 
+/// Tests of vectors run at every level up to the one that this environment variable names, at
+/// all without it.
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(crate) const MAX_LEVEL_VARIABLE: &str = "VMAFX_MAX_LEVEL";
+
+/// The levels that vectors are tested at.
+///
+/// # Panics
+/// If this processor has not all of them: a level that nobody tests must not look tested.
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(crate) fn tested() -> Vec<Level> {
+    let most = std::env::var(MAX_LEVEL_VARIABLE).ok();
+    let most = most.map(|name| name.parse().expect("the name of a level"));
+    let vector = Level::ALL.iter().filter(|level| **level != Level::Portable);
+    let (tested, left): (Vec<Level>, Vec<Level>) =
+        vector.partition(|level| most.is_none_or(|most| **level <= most));
+    if !left.is_empty() {
+        eprintln!("skipped: {left:?}, {MAX_LEVEL_VARIABLE} excludes them");
+    }
+    for level in &tested {
+        assert!(
+            level.is_available(),
+            "this processor has no `{level}`; name the strongest level that it has in \
+             {MAX_LEVEL_VARIABLE} to leave the others untested"
+        );
+    }
+    tested
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,6 +267,12 @@ mod tests {
             }
         }
         assert_eq!(Level::strongest(u32::MAX, None), Level::Portable);
+        assert_eq!(Level::strongest(8 | 16 | 32, None), Level::Portable);
+        assert!(Level::strongest(16 | 32, None) <= Level::Avx2);
+        assert!(Level::strongest(32, None) <= Level::Avx512);
+        for level in Level::ALL.iter().filter(|level| level.is_available()) {
+            assert_eq!(Level::strongest(0, Some(*level)), *level);
+        }
     }
 
     #[test]

@@ -125,7 +125,4 @@ impl GpuBackend for CpuBackend {
 #[cfg(target_arch = "x86_64")]
 mod exactness;
 #[cfg(test)]
-#[cfg(target_arch = "x86_64")]
-mod speed;
-#[cfg(test)]
 mod tests;

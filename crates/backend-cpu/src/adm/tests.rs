@@ -9,17 +9,20 @@ use super::first::{self, Row, Weights};
 use super::masking::{Weighted, masked_cubes};
 use super::rows::{MARGIN, Part, Plane, parts};
 use super::{energy, later};
+use crate::level::{self, Level};
 use crate::vector::{Avx2, Avx512, Buffer, Detail, Element, Simd, Work};
 
 fn each_level<W: Work<Output = ()> + Clone>(work: W) {
-    if let Some(simd) = Avx2::detect() {
-        simd.run(work.clone());
+    fn run<S: Simd, W: Work<Output = ()>>(work: W) {
+        S::detect().unwrap().run(work);
     }
-    if let Some(simd) = Avx512::<false>::detect() {
-        simd.run(work.clone());
-    }
-    if let Some(simd) = Avx512::<true>::detect() {
-        simd.run(work);
+    for level in level::tested() {
+        match level {
+            Level::Portable => {}
+            Level::Avx2 => run::<Avx2, W>(work.clone()),
+            Level::Avx512 => run::<Avx512<false>, W>(work.clone()),
+            Level::Avx512Vnni => run::<Avx512<true>, W>(work.clone()),
+        }
     }
 }
 
@@ -36,7 +39,7 @@ impl Random {
     /// A number of any length, often at an end of the range or next to a power of two.
     fn number(&mut self, bits: u32) -> i32 {
         let random = self.next();
-        let v = (random as i32) >> (random >> 32) as u32 % bits;
+        let v = (random as i32) >> ((random >> 32) as u32 % bits);
         let v = v >> (32 - bits);
         match random >> 40 & 15 {
             0 => i32::MIN >> (32 - bits),

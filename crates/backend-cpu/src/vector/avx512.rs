@@ -1,5 +1,6 @@
 //! 512-bit registers, with or without the dot products of VNNI.
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::{Element, LOOKUP, LOOKUP_MARGIN, Simd, Work};
@@ -21,6 +22,24 @@ fn plain<W: Work>(simd: Avx512<false>, work: W) -> W::Output {
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2,popcnt")]
 fn with_vnni<W: Work>(simd: Avx512<true>, work: W) -> W::Output {
     work.run(simd)
+}
+
+/// `vpdpwssd` by name: compilers that tune for no particular processor take the intrinsic apart
+/// into a multiplication and an addition.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn dot16_vnni(mut sum: __m512i, a: __m512i, b: __m512i) -> __m512i {
+    // SAFETY: the instruction reads and writes registers alone, and the function has its feature.
+    unsafe {
+        asm!(
+            "vpdpwssd {sum}, {a}, {b}",
+            sum = inout(zmm_reg) sum,
+            a = in(zmm_reg) a,
+            b = in(zmm_reg) b,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    sum
 }
 
 macro_rules! registers {
@@ -129,7 +148,7 @@ impl<const VNNI: bool> Simd for Avx512<VNNI> {
         fn mul_even_signed32(a: __m512i, b: __m512i) -> __m512i = _mm512_mul_epi32(a, b);
         fn dot16(sum: __m512i, a: __m512i, b: __m512i) -> __m512i = {
             if VNNI {
-                _mm512_dpwssd_epi32(sum, a, b)
+                dot16_vnni(sum, a, b)
             } else {
                 _mm512_add_epi32(sum, _mm512_madd_epi16(a, b))
             }

@@ -13,6 +13,10 @@ mod avx2;
 mod avx512;
 mod buffer;
 mod detail;
+#[cfg(test)]
+mod tests;
+
+use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
 pub(crate) use avx2::Avx2;
 pub(crate) use avx512::Avx512;
@@ -107,6 +111,14 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// # Safety
     /// Half of [`BYTES`](Simd::BYTES) bytes from `from` on must be readable.
     unsafe fn load_double(self, from: *const i32) -> Self::Double;
+
+    /// Asks for the cache line of an address, which need not be readable.
+    #[inline(always)]
+    fn prefetch<T: Element>(self, from: *const T) {
+        // SAFETY: a prefetch reads nothing that the program sees and never faults; every x86-64
+        // processor has it.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) };
+    }
 
     fn zero(self) -> Self::Int;
     fn splat8(self, v: u8) -> Self::Int;

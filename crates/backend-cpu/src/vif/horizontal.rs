@@ -14,26 +14,39 @@ use super::vertical::PLANES;
 use super::window::{BIAS, Taps, Window, widen};
 use crate::vector::Simd;
 
-/// Sums around the columns of the group that begins at `at`.
+/// Sums around the columns of the group that begins at each of `N` places in lines, and `half`
+/// of each. That all of them grow at once hides how long one dot product takes.
 ///
 /// # Safety
 /// A group and `W::RADIUS` elements on each side of it must be readable.
 #[inline(always)]
-unsafe fn sums<S: Simd, W: Window>(
+unsafe fn sums<S: Simd, W: Window, const N: usize>(
     simd: S,
     taps: &Taps<S>,
-    at: *const u16,
-    half: u32,
-) -> Columns<S> {
-    let mut sums = [simd.splat32(BIAS.wrapping_add(half)); 2];
+    at: [*const u16; N],
+    half: [u32; N],
+) -> [Columns<S>; N] {
+    let mut sums = [[simd.zero(); 2]; N];
+    let mut line = 0;
+    while line < N {
+        sums[line] = [simd.splat32(BIAS.wrapping_add(half[line])); 2];
+        line += 1;
+    }
     let mut pair = 0;
     while pair < W::PAIRS {
-        // SAFETY: the register ends `2 * pair - RADIUS`, at most `RADIUS`, behind the group.
-        let v = unsafe { simd.load(at.sub(W::RADIUS).add(2 * pair)) };
-        sums[0] = simd.dot16(sums[0], v, taps.even[pair]);
-        sums[1] = simd.dot16(sums[1], v, taps.odd[pair]);
-        if W::WIDE && pair == W::RADIUS / 2 {
-            widen(simd, &mut sums, v);
+        let mut line = 0;
+        while line < N {
+            // SAFETY: the register ends `2 * pair - RADIUS`, at most `RADIUS`, behind the group.
+            let v = unsafe { simd.load(at[line].sub(W::RADIUS).add(2 * pair)) };
+            let [even, odd] = sums[line];
+            sums[line] = [
+                simd.dot16(even, v, taps.even[pair]),
+                simd.dot16(odd, v, taps.odd[pair]),
+            ];
+            if W::WIDE && pair == W::RADIUS / 2 {
+                widen(simd, &mut sums[line], v);
+            }
+            line += 1;
         }
         pair += 1;
     }
@@ -58,15 +71,10 @@ fn mul_means<S: Simd>(simd: S, a: S::Int, b: S::Int) -> S::Int {
 unsafe fn product<S: Simd, W: Window>(
     simd: S,
     taps: &Taps<S>,
-    [low, high]: [*const u16; 2],
+    halves: [*const u16; 2],
 ) -> Columns<S> {
     // SAFETY: the caller's promise is that of `sums`.
-    let (low, high) = unsafe {
-        (
-            sums::<S, W>(simd, taps, low, 1 << 15),
-            sums::<S, W>(simd, taps, high, 0),
-        )
-    };
+    let [low, high] = unsafe { sums::<S, W, 2>(simd, taps, halves, [1 << 15, 0]) };
     [
         simd.add32(high[0], simd.shift_right32::<16>(low[0])),
         simd.add32(high[1], simd.shift_right32::<16>(low[1])),
@@ -84,28 +92,21 @@ pub(super) fn filter_row<S: Simd, W: Window>(
 ) {
     let taps = Taps::<S>::new::<W>(simd);
     let limit = simd.splat32(NOISE - 1);
-    let mut planes = [std::ptr::null::<u16>(); PLANES];
-    for (plane, start) in planes.iter_mut().enumerate() {
-        *start = lines.at(row, plane).cast_const();
-    }
+    let planes = lines.rows(row, 1);
     let mut flat = [simd.zero(); 2];
     let mut at = 0;
     while at < width {
-        let mut p = planes;
-        for start in &mut p {
-            *start = start.wrapping_add(at);
-        }
         let mut s1;
         let mut s2;
         let mut s12;
-        // SAFETY: `Lines::at` allows a margin, which is wider than any radius, on both sides of
-        // the columns of whole groups.
+        // SAFETY: `Rows` allows a margin, which is wider than any radius, on both sides of the
+        // columns of whole groups, in each of the `PLANES`.
         unsafe {
-            let m1 = sums::<S, W>(simd, &taps, p[0], 0);
-            let m2 = sums::<S, W>(simd, &taps, p[1], 0);
-            s1 = product::<S, W>(simd, &taps, [p[2], p[3]]);
-            s2 = product::<S, W>(simd, &taps, [p[4], p[5]]);
-            s12 = product::<S, W>(simd, &taps, [p[6], p[7]]);
+            let p = |plane| planes.at(0, plane).cast_const().add(at);
+            let [m1, m2] = sums::<S, W, 2>(simd, &taps, [p(0), p(1)], [0; 2]);
+            s1 = product::<S, W>(simd, &taps, [p(2), p(3)]);
+            s2 = product::<S, W>(simd, &taps, [p(4), p(5)]);
+            s12 = product::<S, W>(simd, &taps, [p(6), p(7)]);
             let mut side = 0;
             while side < 2 {
                 let (a, b) = (m1[side], m2[side]);
@@ -149,8 +150,8 @@ pub(super) fn filter_row<S: Simd, W: Window>(
 /// whole or partial group of the row.
 ///
 /// # Safety
-/// `from` must be a pointer that [`Lines::at`] returned for lines of `width` columns; at `to`
-/// half of `width` rounded up to a group must be writable.
+/// `from` must be a pointer that [`Rows::at`](super::lines::Rows::at) returned for lines of
+/// `width` columns; at `to` half of `width` rounded up to a group must be writable.
 #[inline(always)]
 pub(super) unsafe fn halve_row<S: Simd, W: Window>(
     simd: S,
@@ -161,10 +162,10 @@ pub(super) unsafe fn halve_row<S: Simd, W: Window>(
 ) {
     let mut at = 0;
     while at < width {
-        // SAFETY: `Lines::at` allows a margin, which is wider than any radius, on both sides of
+        // SAFETY: `Rows` allows a margin, which is wider than any radius, on both sides of
         // the columns of whole groups; half a group is stored for each.
         unsafe {
-            let sums = sums::<S, W>(simd, taps, from.add(at), 1 << 15);
+            let [sums] = sums::<S, W, 1>(simd, taps, [from.add(at)], [1 << 15]);
             let samples = simd.shift_right32::<16>(sums[0]);
             simd.store_narrowed32(to.add(at / 2), samples);
         }

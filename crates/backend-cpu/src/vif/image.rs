@@ -80,6 +80,12 @@ pub(super) fn interleave<S: Simd, T: Sample + Default>(
     let to = image.width.min(from + STRIP);
     let upper = image.row(y, from, to);
     let lower = image.row(y + 1, from, to);
+    // The next strip's part of these rows: too many rows for the processor to see it coming.
+    for line in (0..STRIP * size_of::<T>()).step_by(64) {
+        let ahead = STRIP + line / size_of::<T>();
+        simd.prefetch(upper.as_ptr().wrapping_add(ahead));
+        simd.prefetch(lower.as_ptr().wrapping_add(ahead));
+    }
     let whole = upper.len() - upper.len() % group::<S>();
     let mut at = 0;
     while at < whole {

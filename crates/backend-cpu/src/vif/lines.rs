@@ -36,16 +36,15 @@ impl<const PLANES: usize> Lines<PLANES> {
         self.width = width;
     }
 
-    /// Where a plane of a row begins. A margin in front, and as much as the width rounded up to
-    /// [`group`](super::image::group) and a margin behind may be read and written.
+    /// The planes of `count` rows from `row` on.
     #[inline(always)]
-    pub(super) fn at(&mut self, row: usize, plane: usize) -> *mut u16 {
-        assert!(
-            row < self.rows && plane < PLANES,
-            "a row and a plane of the lines"
-        );
-        let start = (row * PLANES + plane) * self.stride + MARGIN;
-        self.samples[start..].as_mut_ptr()
+    pub(super) fn rows(&mut self, row: usize, count: usize) -> Rows<PLANES> {
+        assert!(row + count <= self.rows, "rows of the lines");
+        let start = row * PLANES * self.stride + MARGIN;
+        Rows {
+            start: self.samples[start..].as_mut_ptr(),
+            stride: self.stride,
+        }
     }
 
     /// Reflects the row into the margins of all its planes.
@@ -63,6 +62,27 @@ impl<const PLANES: usize> Lines<PLANES> {
                 line[MARGIN + width - 1 + distance] = line[MARGIN + width - 1 - distance];
             }
         }
+    }
+}
+
+/// Where rows begin. A margin in front of each, and as much as the width rounded up to
+/// [`group`](super::image::group) and a margin behind, may be read and written as long as the
+/// lines are not used otherwise.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows<const PLANES: usize> {
+    start: *mut u16,
+    stride: usize,
+}
+
+impl<const PLANES: usize> Rows<PLANES> {
+    /// The first column of a plane of a row.
+    ///
+    /// # Safety
+    /// `row` must be below the count that the rows were taken with, `plane` below `PLANES`.
+    #[inline(always)]
+    pub(super) unsafe fn at(self, row: usize, plane: usize) -> *mut u16 {
+        // SAFETY: within the lines, as the caller says and `Lines::rows` has checked.
+        unsafe { self.start.add((row * PLANES + plane) * self.stride) }
     }
 }
 

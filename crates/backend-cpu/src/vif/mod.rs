@@ -259,12 +259,12 @@ impl Band {
                 for row in 0..out_rows {
                     self.halved.reflect::<N>(row);
                     for (image, out) in next.iter_mut().enumerate() {
-                        let from = self.halved.at(row, image).cast_const();
+                        let rows = self.halved.rows(row, 1);
                         let out = &mut out[(top / 2 + row) * stride..][..stride];
-                        // SAFETY: `from` comes from `Lines::at`; `out` has `stride(width / 2)`
+                        // SAFETY: one row was asked for, of two images; `out` has `stride(width / 2)`
                         // elements, more than half of `width` rounded up to a group.
                         unsafe {
-                            let to = out.as_mut_ptr();
+                            let (from, to) = (rows.at(0, image), out.as_mut_ptr());
                             horizontal::halve_row::<S, N>(simd, &taps, from, width, to);
                         }
                     }

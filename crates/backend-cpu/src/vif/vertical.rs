@@ -5,7 +5,7 @@
 //! What must stay true: rounding is that of the scalar reference, after the whole sum.
 
 use super::image::{STRIP, Sample, group};
-use super::lines::Lines;
+use super::lines::{Lines, Rows};
 use super::window::{BIAS, SIGN, Taps, Window, widen};
 use super::{BAND_PAIRS, ROWS};
 use crate::vector::Simd;
@@ -76,10 +76,14 @@ pub(super) struct Shifts {
     pub(super) product: u32,
 }
 
-/// Sums around [`STEP`] rows. `x` and `y` point at the registers of the first pair.
+/// What is made of [`STEP`] rows of a group: its even columns, then its odd ones.
+type Filtered<S> = [[<S as Simd>::Int; STEP]; 2];
+
+/// Sums around [`STEP`] rows of a group, `x` and `y` being where it begins in the first pair.
+/// That all of them grow at once hides how long one dot product takes.
 ///
 /// # Safety
-/// A register must be readable at `x` and at `y` in `W::PAIRS + 1` pairs of rows, which are
+/// A group must be readable at `x` and at `y` in `W::PAIRS + 1` pairs of rows, which are
 /// [`STRIP`] elements apart.
 #[inline(always)]
 unsafe fn sums<S: Simd, W: Window, T: Term>(
@@ -87,33 +91,46 @@ unsafe fn sums<S: Simd, W: Window, T: Term>(
     taps: &Taps<S>,
     [x, y]: [*const u32; 2],
     half: u32,
-) -> [S::Int; STEP] {
+) -> Filtered<S> {
     let start = simd.splat32(T::BIAS.wrapping_add(half));
-    let [mut first, mut second] = [[start; 2]; 2];
+    let [mut first, mut second] = [[[start; 2]; 2]; 2];
     let mut pair = 0;
     while pair <= W::PAIRS {
-        // SAFETY: the caller vouches for `PAIRS + 1` pairs.
-        let v = unsafe {
-            let at = pair * STRIP;
-            T::of(simd, simd.load(x.add(at)), simd.load(y.add(at)))
-        };
-        if pair < W::PAIRS {
-            first[0] = simd.dot16(first[0], v, taps.even[pair]);
-            first[1] = simd.dot16(first[1], v, taps.odd[pair]);
-            if W::WIDE && pair == W::RADIUS / 2 {
-                widen(simd, &mut first, v);
+        let mut side = 0;
+        while side < 2 {
+            // SAFETY: the caller vouches for two registers in each of `PAIRS + 1` pairs.
+            let v = unsafe {
+                let at = pair * STRIP + side * S::LANES;
+                T::of(simd, simd.load(x.add(at)), simd.load(y.add(at)))
+            };
+            if pair < W::PAIRS {
+                let [even, odd] = first[side];
+                first[side] = [
+                    simd.dot16(even, v, taps.even[pair]),
+                    simd.dot16(odd, v, taps.odd[pair]),
+                ];
+                if W::WIDE && pair == W::RADIUS / 2 {
+                    widen(simd, &mut first[side], v);
+                }
             }
-        }
-        if pair > 0 {
-            second[0] = simd.dot16(second[0], v, taps.even[pair - 1]);
-            second[1] = simd.dot16(second[1], v, taps.odd[pair - 1]);
-            if W::WIDE && pair - 1 == W::RADIUS / 2 {
-                widen(simd, &mut second, v);
+            if pair > 0 {
+                let [even, odd] = second[side];
+                second[side] = [
+                    simd.dot16(even, v, taps.even[pair - 1]),
+                    simd.dot16(odd, v, taps.odd[pair - 1]),
+                ];
+                if W::WIDE && pair - 1 == W::RADIUS / 2 {
+                    widen(simd, &mut second[side], v);
+                }
             }
+            side += 1;
         }
         pair += 1;
     }
-    [first[0], first[1], second[0], second[1]]
+    [
+        [first[0][0], first[0][1], second[0][0], second[0][1]],
+        [first[1][0], first[1][1], second[1][0], second[1][1]],
+    ]
 }
 
 /// The same for filtered products, rounded.
@@ -126,21 +143,22 @@ unsafe fn products<S: Simd, W: Window, T: Sample>(
     taps: &Taps<S>,
     pairs: [*const u32; 2],
     shift: u32,
-) -> [S::Int; STEP] {
+) -> Filtered<S> {
     // SAFETY: the caller's promise is that of `sums`.
     unsafe {
         if T::BYTE {
             return sums::<S, W, Low>(simd, taps, pairs, 0);
         }
-        let low = sums::<S, W, Low>(simd, taps, pairs, (1 << shift) >> 1);
-        let mut out = sums::<S, W, High>(simd, taps, pairs, 0);
-        let mut row = 0;
-        while row < STEP {
-            let high = simd.shift_left32_by(out[row], 16 - shift);
-            out[row] = simd.add32(high, simd.shift_right32_by(low[row], shift));
-            row += 1;
+        let mut low = sums::<S, W, Low>(simd, taps, pairs, (1 << shift) >> 1);
+        let high = sums::<S, W, High>(simd, taps, pairs, 0);
+        let mut i = 0;
+        while i < 2 * STEP {
+            let (low, high) = (&mut low[i / STEP][i % STEP], high[i / STEP][i % STEP]);
+            let high = simd.shift_left32_by(high, 16 - shift);
+            *low = simd.add32(high, simd.shift_right32_by(*low, shift));
+            i += 1;
         }
-        out
+        low
     }
 }
 
@@ -154,7 +172,7 @@ unsafe fn means<S: Simd, W: Window, T: Sample>(
     taps: &Taps<S>,
     pairs: *const u32,
     shift: u32,
-) -> [S::Int; STEP] {
+) -> Filtered<S> {
     let half = (1 << shift) >> 1;
     // SAFETY: the caller's promise is that of `sums`.
     let mut out = unsafe {
@@ -164,10 +182,11 @@ unsafe fn means<S: Simd, W: Window, T: Sample>(
             sums::<S, W, Word>(simd, taps, [pairs; 2], half)
         }
     };
-    let mut row = 0;
-    while row < STEP {
-        out[row] = simd.shift_right32_by(out[row], shift);
-        row += 1;
+    let mut i = 0;
+    while i < 2 * STEP {
+        let out = &mut out[i / STEP][i % STEP];
+        *out = simd.shift_right32_by(*out, shift);
+        i += 1;
     }
     out
 }
@@ -215,27 +234,26 @@ pub(super) fn filter_strip<S: Simd, W: Window, T: Sample>(
     let taps = Taps::<S>::new::<W>(simd);
     let mut y = 0;
     while y < place.rows {
+        let out = lines.rows(y, STEP);
         let mut at = 0;
         while at < place.columns {
             let start = y / 2 * STRIP + at;
-            let to = [y, place.from + at];
+            let column = place.from + at;
             // SAFETY: `y` is a multiple of `STEP` below `ROWS`, so that with the largest radius
             // `BAND_PAIRS` holds `W::PAIRS + 1` from pair `y / 2` on; `at` is a multiple of a
-            // group below `STRIP`, itself a multiple of it, so that two registers lie behind it.
+            // group below `STRIP`, itself a multiple of it, so that two registers lie behind it; `Rows` allows
+            // whole groups of columns.
             unsafe {
                 let x = pairs[0].as_ptr().cast::<u32>().add(start);
                 let y = pairs[1].as_ptr().cast::<u32>().add(start);
-                let [x, y] = [[x, x.add(S::LANES)], [y, y.add(S::LANES)]];
                 for (plane, pairs) in [(0, x), (1, y)] {
-                    let even = means::<S, W, T>(simd, &taps, pairs[0], shifts.mean);
-                    let odd = means::<S, W, T>(simd, &taps, pairs[1], shifts.mean);
-                    put(simd, lines, plane, to, [even, odd], low_halves);
+                    let means = means::<S, W, T>(simd, &taps, pairs, shifts.mean);
+                    put(simd, out, [plane, column], &means, low_halves);
                 }
                 for (plane, a, b) in [(2, x, x), (4, y, y), (6, x, y)] {
-                    let even = products::<S, W, T>(simd, &taps, [a[0], b[0]], shifts.product);
-                    let odd = products::<S, W, T>(simd, &taps, [a[1], b[1]], shifts.product);
-                    put(simd, lines, plane, to, [even, odd], low_halves);
-                    put(simd, lines, plane + 1, to, [even, odd], high_halves);
+                    let products = products::<S, W, T>(simd, &taps, [a, b], shifts.product);
+                    put(simd, out, [plane, column], &products, low_halves);
+                    put(simd, out, [plane + 1, column], &products, high_halves);
                 }
             }
             at += group::<S>();
@@ -247,21 +265,22 @@ pub(super) fn filter_strip<S: Simd, W: Window, T: Sample>(
 /// Stores halves of [`STEP`] rows of a group.
 ///
 /// # Safety
-/// Lines must have a group at the column `to[1]`.
+/// There must be [`STEP`] rows that have a group at the column.
 #[inline(always)]
 unsafe fn put<S: Simd>(
     simd: S,
-    lines: &mut Lines<PLANES>,
-    plane: usize,
-    to: [usize; 2],
-    [even, odd]: [[S::Int; STEP]; 2],
+    rows: Rows<PLANES>,
+    [plane, column]: [usize; 2],
+    [even, odd]: &Filtered<S>,
     halves: impl Fn(S, S::Int, S::Int) -> S::Int,
 ) {
     let mut row = 0;
     while row < STEP {
-        let out = lines.at(to[0] + row, plane);
         // SAFETY: the caller's promise; a group of 16-bit samples is a register.
-        unsafe { simd.store(out.add(to[1]), halves(simd, even[row], odd[row])) };
+        unsafe {
+            let out = rows.at(row, plane).add(column);
+            simd.store(out, halves(simd, even[row], odd[row]));
+        }
         row += 1;
     }
 }
@@ -286,21 +305,29 @@ pub(super) fn halve_strip<S: Simd, W: Window, T: Sample>(
     let ahead = (radius - W::RADIUS) / 2;
     let half = (1 << shift) >> 1;
     for (image, pairs) in pairs.iter().enumerate() {
-        for y in (0..place.rows).step_by(2) {
+        for y in (0..place.rows).step_by(STEP) {
+            let out = lines.rows(y / 2, 2);
             let mut at = 0;
             while at < place.columns {
-                // SAFETY: `y` is below `ROWS`, so that `BAND_PAIRS` holds `W::PAIRS` from pair
-                // `y / 2 + ahead` on; `at` is a multiple of a group below `STRIP`, itself a
-                // multiple of it, so that two registers lie behind it; `Lines::at` allows whole
-                // groups of columns.
+                // SAFETY: `y` is a multiple of `STEP` below `ROWS`, so that `BAND_PAIRS` holds
+                // `W::PAIRS + 1` from pair `y / 2 + ahead` on; `at` is a multiple of a group
+                // below `STRIP`, itself a multiple of it, so that two registers lie behind it;
+                // `Rows` allows whole groups of columns.
                 unsafe {
                     let start = (y / 2 + ahead) * STRIP + at;
                     let first = pairs.as_ptr().cast::<u32>().add(start);
-                    let even = even_mean::<S, W, T>(simd, &taps, first, half, shift);
+                    let even = even_means::<S, W, T>(simd, &taps, first, half, shift);
                     let odd = first.add(S::LANES);
-                    let odd = even_mean::<S, W, T>(simd, &taps, odd, half, shift);
-                    let out = lines.at(y / 2, image).add(place.from + at);
-                    simd.store(out, low_halves(simd, even, odd));
+                    let odd = even_means::<S, W, T>(simd, &taps, odd, half, shift);
+                    let column = place.from + at;
+                    simd.store(
+                        out.at(0, image).add(column),
+                        low_halves(simd, even[0], odd[0]),
+                    );
+                    simd.store(
+                        out.at(1, image).add(column),
+                        low_halves(simd, even[1], odd[1]),
+                    );
                 }
                 at += group::<S>();
             }
@@ -308,31 +335,42 @@ pub(super) fn halve_strip<S: Simd, W: Window, T: Sample>(
     }
 }
 
-/// The rounded sum around one even row.
+/// The rounded sums around the even ones of [`STEP`] rows.
 ///
 /// # Safety
-/// A register must be readable at `x` in `W::PAIRS` pairs of rows, [`STRIP`] elements apart.
+/// A register must be readable at `x` in `W::PAIRS + 1` pairs of rows, [`STRIP`] elements apart.
 #[inline(always)]
-unsafe fn even_mean<S: Simd, W: Window, T: Sample>(
+unsafe fn even_means<S: Simd, W: Window, T: Sample>(
     simd: S,
     taps: &Taps<S>,
     x: *const u32,
     half: u32,
     shift: u32,
-) -> S::Int {
+) -> [S::Int; 2] {
     let bias = if T::BYTE { Byte::BIAS } else { Word::BIAS };
     let start = simd.splat32(bias.wrapping_add(half));
-    let mut sums = [start; 2];
+    let [mut first, mut second] = [[start; 2]; 2];
     let mut pair = 0;
-    while pair < W::PAIRS {
-        // SAFETY: the caller vouches for `PAIRS` pairs.
+    while pair <= W::PAIRS {
+        // SAFETY: the caller vouches for `PAIRS + 1` pairs.
         let v = unsafe { simd.load(x.add(pair * STRIP)) };
         let v = if T::BYTE { v } else { Word::of(simd, v, v) };
-        sums[0] = simd.dot16(sums[0], v, taps.even[pair]);
-        if W::WIDE && pair == W::RADIUS / 2 {
-            widen(simd, &mut sums, v);
+        if pair < W::PAIRS {
+            first[0] = simd.dot16(first[0], v, taps.even[pair]);
+            if W::WIDE && pair == W::RADIUS / 2 {
+                widen(simd, &mut first, v);
+            }
+        }
+        if pair > 0 {
+            second[0] = simd.dot16(second[0], v, taps.even[pair - 1]);
+            if W::WIDE && pair - 1 == W::RADIUS / 2 {
+                widen(simd, &mut second, v);
+            }
         }
         pair += 1;
     }
-    simd.shift_right32_by(sums[0], shift)
+    [
+        simd.shift_right32_by(first[0], shift),
+        simd.shift_right32_by(second[0], shift),
+    ]
 }
