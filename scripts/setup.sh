@@ -25,6 +25,6 @@ if ! locale -a 2>/dev/null | grep -qi '^de_DE\.utf-\?8$'; then
 fi
 
 command -v cargo >/dev/null || {
-    echo "setup: cargo is not on the PATH; install Rust 1.88 or newer from your distribution or rustup" >&2
+    echo "setup: cargo is not on the PATH; install Rust 1.89 or newer from your distribution or rustup" >&2
     exit 1
 }

@@ -49,7 +49,11 @@ impl Device for CpuDevice {
             Task::new(metric, &options, &plan.format)
         });
         let tasks = tasks.collect::<Result<_, _>>()?;
-        Ok(Box::new(Plan::new(plan.format, tasks, self.level)))
+        let kernels = self.level.kernels().ok_or_else(|| {
+            let message = format!("this processor has no level `{}`", self.level);
+            ApiError::new(Status::NotSupported, "level", message)
+        })?;
+        Ok(Box::new(Plan::new(plan.format, tasks, self.level, kernels)))
     }
 
     fn import(&self) -> Option<&dyn Import> {

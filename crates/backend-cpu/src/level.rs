@@ -7,8 +7,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use vmafx_api::PlaneView;
+use vmafx_api::{FrameFormat, PlaneView};
 use vmafx_metrics::{adm, motion, psnr, vif};
+
+#[cfg(target_arch = "x86_64")]
+use crate::vector::{Avx2, Avx512, Simd};
 
 /// Name of the environment variable that limits the level.
 pub const LEVEL_VARIABLE: &str = "VMAFX_CPU_LEVEL";
@@ -19,24 +22,36 @@ pub const LEVEL_VARIABLE: &str = "VMAFX_CPU_LEVEL";
 pub enum Level {
     /// The scalar reference, as the compiler translates it for the target's baseline.
     Portable,
+    /// AVX2, on x86-64.
+    Avx2,
+    /// AVX-512 F and BW, on x86-64.
+    Avx512,
+    /// AVX-512 F, BW and VNNI, on x86-64.
+    Avx512Vnni,
 }
 
 impl Level {
     /// All levels, the weakest first.
-    pub const ALL: &'static [Level] = &[Level::Portable];
+    pub const ALL: &'static [Level] = &[
+        Level::Portable,
+        Level::Avx2,
+        Level::Avx512,
+        Level::Avx512Vnni,
+    ];
 
     /// The word for users and reports.
     pub fn name(self) -> &'static str {
         match self {
             Level::Portable => "portable",
+            Level::Avx2 => "avx2",
+            Level::Avx512 => "avx512",
+            Level::Avx512Vnni => "avx512vnni",
         }
     }
 
     /// Whether this processor has all instructions of the level.
     pub fn is_available(self) -> bool {
-        match self {
-            Level::Portable => true,
-        }
+        self.kernels().is_some()
     }
 
     /// The strongest level that the processor has, `limit` allows, and that needs none of the
@@ -56,14 +71,25 @@ impl Level {
     fn needs(self) -> u32 {
         match self {
             Level::Portable => 0,
+            Level::Avx2 => 8,
+            Level::Avx512 => 16,
+            Level::Avx512Vnni => 16 | 32,
         }
     }
 
-    /// The functions of the level.
-    pub(crate) fn kernels(self) -> &'static Kernels {
+    /// The functions of the level, if the processor has its instructions.
+    pub(crate) fn kernels(self) -> Option<Kernels> {
+        #[cfg(target_arch = "x86_64")]
         match self {
-            Level::Portable => &PORTABLE,
+            Level::Portable => Some(PORTABLE),
+            Level::Avx2 => Avx2::detect().map(|_| Kernels::vector::<Avx2>()),
+            Level::Avx512 => Avx512::<false>::detect().map(|_| Kernels::vector::<Avx512<false>>()),
+            Level::Avx512Vnni => {
+                Avx512::<true>::detect().map(|_| Kernels::vector::<Avx512<true>>())
+            }
         }
+        #[cfg(not(target_arch = "x86_64"))]
+        (self == Level::Portable).then_some(PORTABLE)
     }
 }
 
@@ -108,25 +134,125 @@ impl FromStr for Level {
     }
 }
 
-/// The pixel part of every metric.
+/// The pixel part of every metric at one level.
+#[derive(Clone, Copy)]
 pub(crate) struct Kernels {
-    pub(crate) vif: Vif,
-    pub(crate) adm: Adm,
-    pub(crate) motion: Motion,
+    /// Makes the buffers of vif for frames of one format.
+    pub(crate) vif: fn(&FrameFormat) -> Box<dyn Vif>,
+    /// Makes the buffers of adm.
+    pub(crate) adm: fn(&FrameFormat) -> Box<dyn Adm>,
+    /// Makes the buffers of motion.
+    pub(crate) motion: fn(&FrameFormat) -> Box<dyn Motion>,
     pub(crate) psnr: Psnr,
 }
 
-type Vif = fn(&PlaneView<'_>, &PlaneView<'_>, u32, &vif::Settings, &mut vif::Scratch) -> vif::Sums;
-type Adm = fn(&PlaneView<'_>, &PlaneView<'_>, u32, &adm::Settings, &mut adm::Scratch) -> adm::Sums;
-type Motion = fn(&PlaneView<'_>, &PlaneView<'_>, u32, &mut motion::Scratch) -> motion::Sums;
+/// vif at one level, with the buffers that it needs there.
+pub(crate) trait Vif: Send {
+    /// Sums of one pair of luma planes, as [`vif::reference`] defines them.
+    fn sums(
+        &mut self,
+        pair: [&PlaneView<'_>; 2],
+        depth: u32,
+        settings: &vif::Settings,
+    ) -> vif::Sums;
+}
+
+/// adm at one level, with the buffers that it needs there.
+pub(crate) trait Adm: Send {
+    /// Sums of one pair of luma planes, as [`adm::reference()`] defines them.
+    fn sums(
+        &mut self,
+        pair: [&PlaneView<'_>; 2],
+        depth: u32,
+        settings: &adm::Settings,
+    ) -> adm::Sums;
+}
+
+/// motion at one level, with the buffers that it needs there.
+pub(crate) trait Motion: Send {
+    /// Sums of the luma planes of an earlier and a later frame, as [`motion::reference`] defines
+    /// them.
+    fn sums(&mut self, pair: [&PlaneView<'_>; 2], depth: u32) -> motion::Sums;
+}
+
 type Psnr = fn(&PlaneView<'_>, &PlaneView<'_>) -> u64;
 
-static PORTABLE: Kernels = Kernels {
-    vif: vif::reference,
-    adm: adm::reference,
-    motion: motion::reference,
+const PORTABLE: Kernels = Kernels {
+    vif: |format| Box::new(vif::Scratch::new(format)),
+    adm: |format| Box::new(adm::Scratch::new(format)),
+    motion: |format| Box::new(motion::Scratch::new(format)),
     psnr: psnr::reference,
 };
+
+impl Vif for vif::Scratch {
+    fn sums(
+        &mut self,
+        [x, y]: [&PlaneView<'_>; 2],
+        depth: u32,
+        settings: &vif::Settings,
+    ) -> vif::Sums {
+        vif::reference(x, y, depth, settings, self)
+    }
+}
+
+impl Adm for adm::Scratch {
+    fn sums(
+        &mut self,
+        [x, y]: [&PlaneView<'_>; 2],
+        depth: u32,
+        settings: &adm::Settings,
+    ) -> adm::Sums {
+        adm::reference(x, y, depth, settings, self)
+    }
+}
+
+impl Motion for motion::Scratch {
+    fn sums(&mut self, [x, y]: [&PlaneView<'_>; 2], depth: u32) -> motion::Sums {
+        motion::reference(x, y, depth, self)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Kernels {
+    /// The kernels written with vectors, at the level that `S` stands for.
+    fn vector<S: Simd>() -> Self {
+        Kernels {
+            vif: |format| Box::new(crate::vif::Vector::<S>::new(format)),
+            adm: |format| Box::new(crate::adm::Vector::<S>::new(format)),
+            motion: |format| Box::new(crate::motion::Vector::<S>::new(format)),
+            psnr: crate::psnr::squared_error::<S>,
+        }
+    }
+}
+
+/// Tests of vectors run at every level up to the one that this environment variable names, at
+/// all without it.
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(crate) const MAX_LEVEL_VARIABLE: &str = "VMAFX_MAX_LEVEL";
+
+/// The levels that vectors are tested at.
+///
+/// # Panics
+/// If this processor has not all of them: a level that nobody tests must not look tested.
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(crate) fn tested() -> Vec<Level> {
+    let most = std::env::var(MAX_LEVEL_VARIABLE).ok();
+    let most = most.map(|name| name.parse().expect("the name of a level"));
+    let vector = Level::ALL.iter().filter(|level| **level != Level::Portable);
+    let (tested, left): (Vec<Level>, Vec<Level>) =
+        vector.partition(|level| most.is_none_or(|most| **level <= most));
+    if !left.is_empty() {
+        eprintln!("skipped: {left:?}, {MAX_LEVEL_VARIABLE} excludes them");
+    }
+    for level in &tested {
+        assert!(
+            level.is_available(),
+            "this processor has no `{level}`; name the strongest level that it has in \
+             {MAX_LEVEL_VARIABLE} to leave the others untested"
+        );
+    }
+    tested
+}
 
 #[cfg(test)]
 mod tests {
@@ -141,6 +267,12 @@ mod tests {
             }
         }
         assert_eq!(Level::strongest(u32::MAX, None), Level::Portable);
+        assert_eq!(Level::strongest(8 | 16 | 32, None), Level::Portable);
+        assert!(Level::strongest(16 | 32, None) <= Level::Avx2);
+        assert!(Level::strongest(32, None) <= Level::Avx512);
+        for level in Level::ALL.iter().filter(|level| level.is_available()) {
+            assert_eq!(Level::strongest(0, Some(*level)), *level);
+        }
     }
 
     #[test]
@@ -150,7 +282,7 @@ mod tests {
         }
         assert_eq!(
             "avx9".parse::<Level>().unwrap_err().to_string(),
-            "there is no CPU level `avx9`; the levels are: portable"
+            "there is no CPU level `avx9`; the levels are: portable, avx2, avx512, avx512vnni"
         );
     }
 }

@@ -8,11 +8,36 @@
 //! What must stay true: no metric is defined here (limits, constants and the way from sums to
 //! scores are in `vmafx-metrics`), and every level gives the bits of the scalar reference.
 
-#![forbid(unsafe_code)]
-
+#[cfg(target_arch = "x86_64")]
+#[allow(
+    unsafe_code,
+    reason = "vectors of memory are read and written through pointers"
+)]
+mod adm;
 mod device;
 mod level;
+#[cfg(target_arch = "x86_64")]
+#[allow(
+    unsafe_code,
+    reason = "vectors of memory are read and written through pointers"
+)]
+mod motion;
 mod plan;
+#[cfg(target_arch = "x86_64")]
+#[allow(
+    unsafe_code,
+    reason = "vectors of memory are read and written through pointers"
+)]
+mod psnr;
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "instructions that not every processor has")]
+mod vector;
+#[cfg(target_arch = "x86_64")]
+#[allow(
+    unsafe_code,
+    reason = "vectors of memory are read and written through pointers"
+)]
+mod vif;
 
 use std::sync::Arc;
 
@@ -91,5 +116,8 @@ impl GpuBackend for CpuBackend {
     }
 }
 
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")]
+mod exactness;
 #[cfg(test)]
 mod tests;

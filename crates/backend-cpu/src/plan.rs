@@ -11,7 +11,7 @@ use vmafx_api::{
 };
 use vmafx_metrics::{Metric, Options, adm, motion, psnr, vif};
 
-use crate::level::{Kernels, Level};
+use crate::level::{Adm, Kernels, Level, Motion, Vif};
 
 /// The settings of one feature and the number of its columns.
 #[derive(Debug)]
@@ -82,20 +82,20 @@ impl Task {
         let (x, y, depth) = (reference.luma(), distorted.luma(), format.depth());
         match &self.kind {
             Kind::Vif(settings) => {
-                let scratch = scratch.vif.get_or_insert_with(|| vif::Scratch::new(format));
-                let sums = (kernels.vif)(x, y, depth, settings, scratch);
+                let vif = scratch.vif.get_or_insert_with(|| (kernels.vif)(format));
+                let sums = vif.sums([x, y], depth, settings);
                 vif::finish(&sums, settings, values);
             }
             Kind::Adm(settings) => {
-                let scratch = scratch.adm.get_or_insert_with(|| adm::Scratch::new(format));
-                let sums = (kernels.adm)(x, y, depth, settings, scratch);
+                let adm = scratch.adm.get_or_insert_with(|| (kernels.adm)(format));
+                let sums = adm.sums([x, y], depth, settings);
                 adm::finish(&sums, settings, format, values);
             }
             Kind::Motion(settings) => match earlier {
                 Some(earlier) => {
-                    let new = || motion::Scratch::new(format);
-                    let scratch = scratch.motion.get_or_insert_with(new);
-                    let sums = (kernels.motion)(earlier.luma(), x, depth, scratch);
+                    let new = || (kernels.motion)(format);
+                    let motion = scratch.motion.get_or_insert_with(new);
+                    let sums = motion.sums([earlier.luma(), x], depth);
                     motion::finish(&sums, settings, format, values);
                 }
                 None => motion::finish_first(values),
@@ -116,9 +116,9 @@ impl Task {
 /// Buffers of the metrics, made when first needed. Two features of one metric share them.
 #[derive(Default)]
 struct Scratch {
-    vif: Option<vif::Scratch>,
-    adm: Option<adm::Scratch>,
-    motion: Option<motion::Scratch>,
+    vif: Option<Box<dyn Vif>>,
+    adm: Option<Box<dyn Adm>>,
+    motion: Option<Box<dyn Motion>>,
 }
 
 /// A result that waits to be collected.
@@ -144,17 +144,24 @@ pub(crate) struct Plan {
     history: usize,
     columns: usize,
     level: Level,
+    kernels: Kernels,
     state: Mutex<State>,
 }
 
 impl Plan {
-    pub(crate) fn new(format: FrameFormat, tasks: Vec<Task>, level: Level) -> Self {
+    pub(crate) fn new(
+        format: FrameFormat,
+        tasks: Vec<Task>,
+        level: Level,
+        kernels: Kernels,
+    ) -> Self {
         Plan {
             format,
             history: tasks.iter().map(|task| task.history).max().unwrap_or(0),
             columns: tasks.iter().map(|task| task.columns).sum(),
             tasks,
             level,
+            kernels,
             state: Mutex::default(),
         }
     }
@@ -245,7 +252,7 @@ impl Extractor for Plan {
             let earlier = back
                 .and_then(|back| earlier.get(back))
                 .map(|[view, _]| view);
-            task.run(self.level.kernels(), pair, earlier, &mut scratch, values);
+            task.run(&self.kernels, pair, earlier, &mut scratch, values);
         }
         let mut state = self.state();
         state.scratch.push(scratch);

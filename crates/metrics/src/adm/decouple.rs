@@ -11,7 +11,7 @@
 use super::level::{Level, round_shift};
 
 /// Squared cosine of one degree.
-const COS_1_DEGREE_SQUARED: f32 = 0.999_695_4;
+pub const COS_1_DEGREE_SQUARED: f32 = 0.999_695_4;
 
 /// One in the fixed point of the restored share.
 const ONE: i64 = 1 << 15;
@@ -47,7 +47,7 @@ pub(super) fn decouple(
 
 /// Whether two vectors are within one degree of one another. Products are rounded to single
 /// precision first, as libvmaf does; a null vector is parallel to all.
-fn keeps_direction(o: [i32; 2], t: [i32; 2]) -> bool {
+pub fn keeps_direction(o: [i32; 2], t: [i32; 2]) -> bool {
     let product = |a: [i32; 2], b: [i32; 2]| {
         let [a, b] = [a.map(i64::from), b.map(i64::from)];
         f64::from((a[0] * b[0]).wrapping_add(a[1] * b[1]) as f32)
@@ -57,7 +57,7 @@ fn keeps_direction(o: [i32; 2], t: [i32; 2]) -> bool {
 }
 
 /// The part of `o` that is still in `t`.
-fn restored(o: i32, t: i32, same_direction: bool, gain_limit: f64) -> i32 {
+pub fn restored(o: i32, t: i32, same_direction: bool, gain_limit: f64) -> i32 {
     let k = share(o, t);
     let r = round_shift(k * i64::from(o), 15) as i32;
     if !same_direction || k == 0 || o == 0 {

@@ -41,14 +41,19 @@ pub(super) fn fraction(index: usize, level: &Level) -> u32 {
     [18, 32, 27, 23][index] - cube - row
 }
 
-struct Shifts {
-    square: u32,
-    cube: u32,
-    row: u32,
+/// Right shifts on the way to a sum.
+pub struct Shifts {
+    /// Of a square; none on the first level.
+    pub square: u32,
+    /// Of a cube; none on the first level.
+    pub cube: u32,
+    /// Of the sum of a row.
+    pub row: u32,
 }
 
 impl Shifts {
-    fn of(index: usize, level: &Level) -> Self {
+    /// The shifts of `level`, number `index` from 0.
+    pub fn of(index: usize, level: &Level) -> Self {
         match index {
             0 => Shifts {
                 square: 0,

@@ -54,12 +54,12 @@ fn inner(n: usize) -> Range<usize> {
 
 impl Level {
     /// The scored columns and their neighbours.
-    pub(super) fn wide_columns(&self) -> Range<usize> {
+    pub fn wide_columns(&self) -> Range<usize> {
         self.columns.start.saturating_sub(1)..(self.columns.end + 1).min(self.size.width)
     }
 
     /// The scored rows and their neighbours.
-    pub(super) fn wide_rows(&self) -> Range<usize> {
+    pub fn wide_rows(&self) -> Range<usize> {
         self.rows.start.saturating_sub(1)..(self.rows.end + 1).min(self.size.height)
     }
 
@@ -76,7 +76,7 @@ impl Level {
 
 /// The two neighbours of `i` in `0..n`: the first sample mirrors about itself, the last one is
 /// repeated.
-pub(super) fn neighbours(i: usize, n: usize) -> (usize, usize) {
+pub fn neighbours(i: usize, n: usize) -> (usize, usize) {
     let before = if i == 0 { 1 } else { i - 1 };
     (before, (i + 1).min(n - 1))
 }
@@ -87,12 +87,12 @@ pub(super) fn ceil_log2(n: usize) -> u32 {
 }
 
 /// Half of the unit that a right shift by `shift` leaves: 0 where nothing is shifted out.
-pub(super) fn half(shift: u32) -> i64 {
+pub fn half(shift: u32) -> i64 {
     (1 << shift) >> 1
 }
 
 /// `x / 2^shift`, rounded to nearest, halves upwards.
-pub(super) fn round_shift(x: i64, shift: u32) -> i64 {
+pub fn round_shift(x: i64, shift: u32) -> i64 {
     x.wrapping_add(half(shift)) >> shift
 }
 

@@ -12,8 +12,18 @@
 use super::csf::Sensitivity;
 use super::level::{Level, ceil_log2, neighbours, round_shift};
 
+/// Share of a weighted coefficient in the threshold of a neighbour, 1/30, in units of 2^-32 on
+/// all levels but the first.
+pub const NEIGHBOUR_SHARE: i64 = 143_165_577;
+/// Share in the threshold of its own place, 1/15.
+pub const OWN_SHARE: i64 = 286_331_153;
+/// The same on the first level, in units of 2^-12.
+pub const FIRST_NEIGHBOUR_SHARE: i32 = 4369;
+/// The same on the first level, in units of 2^-12.
+pub const FIRST_OWN_SHARE: i32 = 8738;
+
 /// The fixed-point formats of a level.
-pub(super) trait Precision {
+pub trait Precision {
     /// Weighs a coefficient of the masking part.
     fn weigh(factor: u32, band: usize, x: i32) -> i32;
     /// Share of a weighted coefficient in the threshold of each of its eight neighbours, 1/30.
@@ -34,7 +44,7 @@ pub(super) trait Precision {
 }
 
 /// The first level: 16-bit coefficients, thresholds in 1/64 of their unit.
-pub(super) struct Finest;
+pub struct Finest;
 
 impl Precision for Finest {
     fn weigh(factor: u32, band: usize, x: i32) -> i32 {
@@ -45,11 +55,11 @@ impl Precision for Finest {
     }
 
     fn to_neighbour(weighed: i32) -> i32 {
-        i32::from(((4369 * weighed.abs() + 2048) >> 12) as i16)
+        i32::from(((FIRST_NEIGHBOUR_SHARE * weighed.abs() + 2048) >> 12) as i16)
     }
 
     fn to_own_place(weighed: i32) -> i32 {
-        i32::from(((8738 * weighed.abs() + 2048) >> 12) as i16)
+        i32::from(((FIRST_OWN_SHARE * weighed.abs() + 2048) >> 12) as i16)
     }
 
     fn weigh_masked(factor: u32, x: i32) -> i32 {
@@ -74,7 +84,7 @@ impl Precision for Finest {
 }
 
 /// The other levels: 32-bit coefficients, thresholds in their unit.
-pub(super) struct Coarser;
+pub struct Coarser;
 
 impl Coarser {
     fn share(factor: i64, weighed: i32) -> i32 {
@@ -90,11 +100,11 @@ impl Precision for Coarser {
     }
 
     fn to_neighbour(weighed: i32) -> i32 {
-        Self::share(143_165_577, weighed)
+        Self::share(NEIGHBOUR_SHARE, weighed)
     }
 
     fn to_own_place(weighed: i32) -> i32 {
-        Self::share(286_331_153, weighed)
+        Self::share(OWN_SHARE, weighed)
     }
 
     fn weigh_masked(factor: u32, x: i32) -> i32 {
@@ -211,7 +221,8 @@ pub(super) fn masked_cubes<P: Precision>(
     totals
 }
 
-fn row_shift(level: &Level) -> u32 {
+/// Right shift of the sum of a row.
+pub fn row_shift(level: &Level) -> u32 {
     ceil_log2(level.size.height)
 }
 

@@ -32,6 +32,18 @@ pub use definition::Adm;
 pub use finish::finish;
 pub use level::{LEVELS, Level, MIN_SIZE, levels};
 
+/// The steps of the pixel part and their constants, for backends with loops of their own.
+pub mod steps {
+    pub use super::decouple::{COS_1_DEGREE_SQUARED, keeps_direction, restored};
+    pub use super::energy::Shifts;
+    pub use super::level::{half, neighbours, round_shift};
+    pub use super::masking::{
+        Coarser, FIRST_NEIGHBOUR_SHARE, FIRST_OWN_SHARE, Finest, NEIGHBOUR_SHARE, OWN_SHARE,
+        Precision, row_shift,
+    };
+    pub use super::wavelet::{HIGH, LOW, Rounding, taps};
+}
+
 use csf::Viewing;
 use masking::{Buffers, Coarser, Finest};
 use wavelet::{Bands, Rounding, Source};

@@ -12,9 +12,9 @@ use vmafx_api::Size;
 use super::level::round_shift;
 
 /// Low-pass taps times 2^15.
-const LOW: [i64; 4] = [15826, 27411, 7345, -4240];
+pub const LOW: [i64; 4] = [15826, 27411, 7345, -4240];
 /// High-pass taps times 2^15.
-const HIGH: [i64; 4] = [-4240, -7345, 27411, -15826];
+pub const HIGH: [i64; 4] = [-4240, -7345, 27411, -15826];
 
 /// What is analysed: the luma plane, or the low band of the level before.
 #[derive(Clone, Copy)]
@@ -40,18 +40,18 @@ impl<'a, S: Copy + Into<i64>> Source<'a, S> {
 
 /// Rounding of one level.
 #[derive(Clone, Copy)]
-pub(super) struct Rounding {
+pub struct Rounding {
     /// Right shift after the filter over columns.
-    pub(super) vertical: u32,
+    pub vertical: u32,
     /// Right shift after the filter over rows.
-    pub(super) horizontal: u32,
+    pub horizontal: u32,
     /// Bits that a result is stored with; what does not fit wraps.
-    pub(super) bits: u32,
+    pub bits: u32,
 }
 
 impl Rounding {
     /// The rounding of level `level` of frames of `depth` bits.
-    pub(super) fn of(level: usize, depth: u32) -> Self {
+    pub fn of(level: usize, depth: u32) -> Self {
         let (vertical, horizontal, bits) =
             [(depth, 16, 16), (0, 15, 32), (16, 16, 32), (16, 15, 32)][level];
         Rounding {
@@ -111,7 +111,7 @@ impl Bands {
 
 /// Inputs of output `i` of a signal of `n` samples, `n >= 5`: mirrored about the first sample,
 /// mirrored with repetition behind the last.
-fn taps(i: usize, n: usize) -> [usize; 4] {
+pub fn taps(i: usize, n: usize) -> [usize; 4] {
     if i == 0 {
         return [1, 0, 1, 2];
     }
