@@ -129,7 +129,7 @@ fn page(command: Command) -> Result<(String, String), Failure> {
     let mut text = Vec::new();
     let version = env!("CARGO_PKG_VERSION");
     // The exit codes have a section of their own here.
-    let man = Man::new(command.after_long_help("").version(version))
+    let man = Man::new(command.after_long_help(None).version(version))
         .source(format!("vmafx {version}"))
         .manual("vmafx manual");
     man.render(&mut text).class(Class::Internal)?;

@@ -29,6 +29,10 @@ pub(crate) enum SyntaxError {
         "`{key}` is not a key of a model: path, version, name, disable_clip, enable_transform, FEATURE.OPTION; read as {read}"
     )]
     Key { key: String, read: String },
+    #[error("`{key}` has two values; read as {read}")]
+    Twice { key: String, read: String },
+    #[error("the name of a model is empty; read as {0}")]
+    Name(String),
     #[error("`{key}` takes true or false, not `{value}`; read as {read}")]
     Switch {
         key: String,
@@ -98,9 +102,19 @@ fn fields(text: &str) -> Result<Vec<Field>, SyntaxError> {
         list.push(field);
         match after {
             Some(after) => rest = after,
-            None => return Ok(list),
+            None => break,
         }
     }
+    for (place, field) in list.iter().enumerate() {
+        let mut earlier = list[..place].iter();
+        if earlier.any(|earlier| earlier.key == field.key && earlier.value != field.value) {
+            return Err(SyntaxError::Twice {
+                key: field.key.clone(),
+                read: Read(&list).to_string(),
+            });
+        }
+    }
+    Ok(list)
 }
 
 /// Reads one field; what stands behind its colon is the second part.
@@ -205,7 +219,10 @@ impl ModelArgument {
                 ("enable_transform", _) => model.enable_transform = switch()?,
                 ("path", Some(value)) => path = Some(value.clone()),
                 ("version", Some(value)) => version = Some(value.clone()),
-                ("name", Some(value)) if !value.is_empty() => model.name = value.clone(),
+                ("name", Some(value)) if value.is_empty() => {
+                    return Err(SyntaxError::Name(read()));
+                }
+                ("name", Some(value)) => model.name = value.clone(),
                 (_, None) if place == 0 && is_word(key) => version = Some(key.to_owned()),
                 (_, None) => {
                     let field = key.to_owned();
@@ -375,6 +392,14 @@ mod tests {
             ),
             ("", "`` is not key=value; read as ``"),
             ("version=a:", "`` is not key=value; read as version=`a`, ``"),
+            (
+                "version=a:version=b",
+                "`version` has two values; read as version=`a`, version=`b`",
+            ),
+            (
+                "version=a:name=",
+                "the name of a model is empty; read as version=`a`, name=``",
+            ),
             (
                 "path=m.json:foo=1",
                 "`foo` is not a key of a model: path, version, name, disable_clip, \
