@@ -58,14 +58,11 @@ impl Random {
         bits: u32,
     ) -> [[Buffer<T>; 3]; 2] {
         let mut bands = [(); 2].map(|()| [(); 3].map(|()| Plane::<T>::line(width)));
-        let limit = |v: f64| {
-            v.clamp(
-                f64::from(i32::MIN >> (32 - bits)),
-                f64::from(i32::MAX >> (32 - bits)),
-            )
-        };
         for x in 0..width {
-            let mut o = [0; 3].map(|_| self.number(bits));
+            // Whole registers without anything that is left to the scalar steps.
+            let bits = if x / 64 % 2 == 0 { bits } else { bits.min(13) };
+            let [least, most] = [i32::MIN, i32::MAX].map(|end| f64::from(end >> (32 - bits)));
+            let o = [0; 3].map(|_| self.number(bits));
             let mut t = [0; 3].map(|_| self.number(bits));
             let kind = self.next() % 8;
             if kind < 4 {
@@ -73,13 +70,8 @@ impl Random {
                 let turn = [0.017_455_06, -0.017_455_06, 0.0, 0.017_455][kind as usize];
                 let scale = (self.next() % 2048) as f64 / 1024.0;
                 let [h, v] = [f64::from(o[0]), f64::from(o[1])];
-                t[0] = limit((h - v * turn) * scale) as i32;
-                t[1] = limit((v + h * turn) * scale) as i32;
-            }
-            if kind == 7 {
-                // Small beside what the first level leaves to the scalar steps.
-                let shift = 2;
-                (o, t) = (o.map(|v| v >> shift), t.map(|v| v >> shift));
+                t[0] = ((h - v * turn) * scale).clamp(least, most) as i32;
+                t[1] = ((v + h * turn) * scale).clamp(least, most) as i32;
             }
             for band in 0..3 {
                 for (side, value) in [o, t].into_iter().enumerate() {
