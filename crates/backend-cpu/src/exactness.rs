@@ -1,5 +1,5 @@
-//! Every kernel against the scalar reference: all widths and heights up to 200, all depths,
-//! contents at the ends of the arithmetic, rows of odd pitch, and samples around the planes that
+//! Every kernel against the scalar reference: all widths and heights up to 200 and some more, all
+//! depths, contents at the ends of the arithmetic, rows of odd pitch, and samples around the planes that
 //! must not matter.
 //!
 //! A part is run by default; all of it with the environment variable `VMAFX_FULL_GRID` set
@@ -17,6 +17,19 @@ pub(crate) use pictures::{CONTENTS, Content, Picture};
 
 /// Largest width and height of the grid.
 const LARGEST: usize = 200;
+
+/// Larger sizes, which follow the grid: from 400 on no level of adm reads the outermost rows or
+/// columns.
+const LARGE: [(usize, usize); 8] = [
+    (401, 33),
+    (35, 409),
+    (523, 417),
+    (1283, 49),
+    (50, 1279),
+    (640, 482),
+    (1934, 61),
+    (3841, 34),
+];
 
 /// Depths of the grid.
 const DEPTHS: [u32; 4] = [8, 10, 12, 16];
@@ -61,25 +74,26 @@ pub(crate) fn grid(
     let kernels = |level: &Level| (*level, level.kernels().expect("it is available"));
     let kernels: Vec<_> = tested.iter().map(kernels).collect();
     let full = std::env::var("VMAFX_FULL_GRID").is_ok_and(|text| text == "1");
-    let mut cases = Vec::new();
+    let mut sizes = Vec::new();
     for side in least..=LARGEST {
-        let short = [least, least + 1 + side % 7, least + 31 + side % 5];
-        let sizes = short.map(|short| [(side, short), (short, side)]);
-        for (width, height) in sizes.into_iter().flatten() {
-            let turn = side + 3 * (width + 2 * height);
-            for (depth_index, depth) in DEPTHS.into_iter().enumerate() {
-                for (index, content) in CONTENTS.into_iter().enumerate() {
-                    let chosen = turn % DEPTHS.len() == depth_index
-                        && turn / DEPTHS.len() % CONTENTS.len() == index;
-                    if full || chosen {
-                        cases.push(Case {
-                            width,
-                            height,
-                            depth,
-                            content,
-                            seed: cases.len() as u32,
-                        });
-                    }
+        for short in [least, least + 1 + side % 7, least + 31 + side % 5] {
+            sizes.extend([(side, short), (short, side)]);
+        }
+    }
+    sizes.extend(LARGE);
+    let mut cases = Vec::new();
+    for (turn, (width, height)) in sizes.into_iter().enumerate() {
+        for (depth_index, depth) in DEPTHS.into_iter().enumerate() {
+            for (index, content) in CONTENTS.into_iter().enumerate() {
+                let chosen = turn % DEPTHS.len() == depth_index && turn % CONTENTS.len() == index;
+                if full || chosen {
+                    cases.push(Case {
+                        width,
+                        height,
+                        depth,
+                        content,
+                        seed: cases.len() as u32,
+                    });
                 }
             }
         }
