@@ -47,7 +47,7 @@ impl<S: Simd> Vector<S> {
     /// On a processor without the instructions; the table of kernels is made only with them.
     pub(crate) fn new(format: &FrameFormat) -> Self {
         Vector {
-            simd: S::detect().expect("a level that is in use is one that the processor has"),
+            simd: S::in_use(),
             scratch: Scratch::new(format),
         }
     }

@@ -47,7 +47,7 @@ impl Lane for u16 {
 /// If the planes differ in size or sample type.
 /// On a processor without the instructions; the table of kernels is made only with them.
 pub(crate) fn squared_error<S: Simd>(reference: &PlaneView<'_>, distorted: &PlaneView<'_>) -> u64 {
-    let simd = S::detect().expect("a level that is in use is one that the processor has");
+    let simd = S::in_use();
     match Pair::new(reference, distorted) {
         Pair::U8(a, b) => simd.run(Planes { a, b }),
         Pair::U16(a, b) => simd.run(Planes { a, b }),

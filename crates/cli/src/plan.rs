@@ -220,8 +220,6 @@ fn options(args: &ScoreArgs) -> Vec<(String, String)> {
 /// The class of an engine's error.
 pub(crate) fn class_of(error: &EngineError) -> Class {
     match error.kind() {
-        // The engine has one class for all that is wrong with a request.
-        _ if matches!(error, EngineError::UnknownDevice { .. }) => Class::Backend,
         ErrorKind::Usage => Class::Usage,
         ErrorKind::Input => Class::Input,
         ErrorKind::Model | ErrorKind::Feature => Class::Model,

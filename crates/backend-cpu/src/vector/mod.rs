@@ -77,6 +77,13 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
 
     /// The level, if this processor has all instructions of it.
     fn detect() -> Option<Self>;
+    /// The level, in a function that the table of kernels lists for it.
+    ///
+    /// # Panics
+    /// On a processor without the instructions; the table is made only with them.
+    fn in_use() -> Self {
+        Self::detect().expect("a level that is in use is one that the processor has")
+    }
     /// Does the work with the instructions of the level.
     fn run<W: Work>(self, work: W) -> W::Output;
 
