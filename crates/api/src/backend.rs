@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::error::ApiError;
 use crate::format::FrameFormat;
 use crate::frame::Frame;
-use crate::import::{FenceKinds, Import, MemoryKinds};
+use crate::import::Import;
+use crate::kinds::{FenceKinds, MemoryKinds};
 
 /// What a backend says of itself. Made by [`new`](BackendInfo::new), then changed field by field.
 #[derive(Clone, Debug, PartialEq, Eq)]

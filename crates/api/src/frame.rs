@@ -8,7 +8,8 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::format::{FrameFormat, PLANE_NAMES, Size};
-use crate::import::{DeviceFrame, MemoryKind};
+use crate::import::DeviceFrame;
+use crate::kinds::MemoryKind;
 
 /// Samples of one plane.
 #[derive(Clone, Copy, Debug)]
@@ -174,7 +175,7 @@ impl Frame {
     /// Where the samples are.
     pub fn memory(&self) -> MemoryKind {
         match self {
-            Frame::Host(_) => MemoryKind::Host,
+            Frame::Host(_) => MemoryKind::HOST,
             Frame::Device(frame) => frame.memory(),
         }
     }
@@ -563,7 +564,7 @@ mod tests {
         let kept = frame.clone();
         drop(frame);
         assert_eq!(pool.free(), 0);
-        assert_eq!(kept.memory(), MemoryKind::Host);
+        assert_eq!(kept.memory(), MemoryKind::HOST);
         let Samples::U8(samples) = kept.host().unwrap().luma().samples() else {
             panic!("8-bit frame")
         };

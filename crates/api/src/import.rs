@@ -17,105 +17,7 @@ use std::time::Duration;
 
 use crate::error::ApiError;
 use crate::format::FrameFormat;
-
-macro_rules! kinds {
-    ($(#[$doc:meta])* $kind:ident, $(#[$set_doc:meta])* $set:ident {
-        $($(#[$variant_doc:meta])* $variant:ident = $text:literal;)*
-    }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum $kind { $($(#[$variant_doc])* $variant,)* }
-
-        impl $kind {
-            const ALL: &'static [$kind] = &[$($kind::$variant),*];
-        }
-
-        impl fmt::Display for $kind {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self { $($kind::$variant => $text,)* })
-            }
-        }
-
-        $(#[$set_doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-        pub struct $set(u64);
-
-        impl $set {
-            /// A set of the kinds given.
-            pub const fn of(kinds: &[$kind]) -> Self {
-                let mut bits = 0;
-                let mut at = 0;
-                while at < kinds.len() {
-                    bits |= 1 << kinds[at] as u64;
-                    at += 1;
-                }
-                $set(bits)
-            }
-
-            /// Whether `kind` is in the set.
-            pub const fn contains(self, kind: $kind) -> bool {
-                self.0 >> kind as u64 & 1 == 1
-            }
-        }
-
-        impl fmt::Display for $set {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let mut first = true;
-                for kind in $kind::ALL.iter().filter(|&&k| self.contains(k)) {
-                    if !first {
-                        f.write_str(", ")?;
-                    }
-                    first = false;
-                    write!(f, "{kind}")?;
-                }
-                if first { f.write_str("none") } else { Ok(()) }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// Where the samples of a frame are. How the wire numbers the kinds is the wire's business.
-    MemoryKind,
-    /// A set of memory kinds.
-    MemoryKinds {
-        /// Host memory.
-        Host = "host memory";
-        /// A pointer of the device's own runtime.
-        DevicePointer = "device pointer";
-        /// An array object of the device's own runtime.
-        DeviceArray = "device array";
-        /// A Linux dma-buf.
-        DmaBuf = "dma-buf";
-        /// A texture of the current GL context.
-        GlTexture = "GL texture";
-        /// Exported Vulkan memory.
-        Vulkan = "Vulkan memory";
-    }
-}
-
-kinds! {
-    /// What can be waited for, or signalled. No fence at all is `None` of an `Option`, not a
-    /// kind. How the wire numbers the kinds is the wire's business; there the events of each
-    /// runtime, one kind here, are told apart.
-    FenceKind,
-    /// A set of fence kinds.
-    FenceKinds {
-        /// A flag in this library, set once.
-        Host = "host fence";
-        /// An event of the device's own runtime.
-        Event = "device event";
-        /// A Linux sync_file.
-        SyncFile = "sync_file";
-        /// A sync object of the current GL context.
-        GlSync = "GL sync";
-        /// A Vulkan semaphore.
-        VulkanSemaphore = "Vulkan semaphore";
-        /// A DRM synchronisation object.
-        DrmSyncobj = "DRM syncobj";
-    }
-}
+use crate::kinds::{FenceKind, MemoryKind};
 
 /// One plane of a frame that its producer describes. Draft: the handles are taken at their word,
 /// so with the plugin wire an `unsafe` constructor replaces the public fields.
@@ -175,7 +77,7 @@ pub trait Fence: Send + Sync {
     /// Waits for at most `timeout`.
     ///
     /// # Errors
-    /// [`Status::Timeout`](crate::Status::Timeout) when the time ran out, or the failure of
+    /// [`Status::TIMEOUT`](crate::Status::TIMEOUT) when the time ran out, or the failure of
     /// the work it stands for.
     fn wait(&self, timeout: Duration) -> Result<(), ApiError>;
 }
@@ -201,19 +103,6 @@ pub trait Import: Send + Sync {
     ///
     /// # Errors
     /// Every field at fault, the first of them as the subject;
-    /// [`Status::Busy`](crate::Status::Busy) when only the acquire fence is not yet signalled.
+    /// [`Status::BUSY`](crate::Status::BUSY) when only the acquire fence is not yet signalled.
     fn import(&self, frame: &ImportDescriptor<'_>) -> Result<Box<dyn DeviceFrame>, ApiError>;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sets_name_their_members() {
-        let set = MemoryKinds::of(&[MemoryKind::DmaBuf, MemoryKind::Host]);
-        assert!(set.contains(MemoryKind::Host) && !set.contains(MemoryKind::Vulkan));
-        assert_eq!(set.to_string(), "host memory, dma-buf");
-        assert_eq!(FenceKinds::default().to_string(), "none");
-    }
 }

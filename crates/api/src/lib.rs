@@ -33,18 +33,21 @@ mod error;
 mod format;
 mod frame;
 mod import;
+mod kinds;
+pub mod wire;
 
 pub use backend::{
     BackendInfo, BuiltinBackend, Device, DeviceInfo, Extractor, FeatureRequest, FrameJob,
     FramePair, GpuBackend, OptionSetting, OptionValue, PlanRequest, Ticket, Value,
 };
-pub use error::{ApiError, Status};
+pub use error::ApiError;
 pub use format::{Chroma, FormatError, FrameFormat, MAX_DIMENSION, PLANE_NAMES, Size};
 pub use frame::{
     Frame, FrameMemoryError, FramePool, HostFrame, HostView, PlaneError, PlaneView, SampleError,
     Samples,
 };
-pub use import::{
-    DeviceFrame, Fence, FenceKind, FenceKinds, FenceState, Import, ImportDescriptor, ImportPlane,
-    MemoryKind, MemoryKinds,
+pub use import::{DeviceFrame, Fence, FenceState, Import, ImportDescriptor, ImportPlane};
+pub use kinds::{
+    FenceKind, FenceKinds, LogLevel, MemoryKind, MemoryKinds, OptionKind, PixelFormat,
+    PixelFormats, PlaneUse, Status,
 };

@@ -14,7 +14,7 @@ use crate::plan::{Plan, Task};
 pub(crate) fn describe(level: Level) -> DeviceInfo {
     let name = format!("{} processor", std::env::consts::ARCH);
     let mut info = DeviceInfo::new(ID, 0, name, level.name());
-    info.memory_kinds = MemoryKinds::of(&[MemoryKind::Host]);
+    info.memory_kinds = MemoryKinds::of(&[MemoryKind::HOST]);
     info
 }
 
@@ -51,7 +51,7 @@ impl Device for CpuDevice {
         let tasks = tasks.collect::<Result<_, _>>()?;
         let kernels = self.level.kernels().ok_or_else(|| {
             let message = format!("this processor has no level `{}`", self.level);
-            ApiError::new(Status::NotSupported, "level", message)
+            ApiError::new(Status::NOT_SUPPORTED, "level", message)
         })?;
         Ok(Box::new(Plan::new(plan.format, tasks, self.level, kernels)))
     }
@@ -70,13 +70,13 @@ fn admit(
     let metric = vmafx_metrics::find(name).filter(|metric| Task::exists(*metric));
     let metric = metric.ok_or_else(|| {
         let message = "the CPU backend has no such feature";
-        ApiError::new(Status::NotSupported, name, message)
+        ApiError::new(Status::NOT_SUPPORTED, name, message)
     })?;
-    let invalid = |message| ApiError::new(Status::Invalid, name, message);
+    let invalid = |message| ApiError::new(Status::INVALID, name, message);
     let options = Options::from_request(metric.definition(), feature)
         .map_err(|error| invalid(error.to_string()))?;
     metric
         .check(format, &options)
-        .map_err(|refusal| ApiError::new(Status::NotSupported, name, refusal.to_string()))?;
+        .map_err(|refusal| ApiError::new(Status::NOT_SUPPORTED, name, refusal.to_string()))?;
     Ok((metric, options))
 }

@@ -94,7 +94,7 @@ impl CpuBackend {
     fn level(&self) -> Result<Level, ApiError> {
         self.level
             .clone()
-            .map_err(|error| ApiError::new(Status::Invalid, LEVEL_VARIABLE, error.to_string()))
+            .map_err(|error| ApiError::new(Status::INVALID, LEVEL_VARIABLE, error.to_string()))
     }
 }
 
@@ -110,7 +110,7 @@ impl GpuBackend for CpuBackend {
     fn open(&self, index: u32) -> Result<Arc<dyn Device>, ApiError> {
         if index != 0 {
             let message = format!("the CPU backend has one device, number 0, not {index}");
-            return Err(ApiError::new(Status::NotFound, "index", message));
+            return Err(ApiError::new(Status::NOT_FOUND, "index", message));
         }
         Ok(Arc::new(CpuDevice::new(self.level()?)))
     }

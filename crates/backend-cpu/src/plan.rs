@@ -45,7 +45,7 @@ impl Task {
         format: &FrameFormat,
     ) -> Result<Self, ApiError> {
         let name = metric.definition().name;
-        let refused = |message: String| ApiError::new(Status::NotSupported, name, message);
+        let refused = |message: String| ApiError::new(Status::NOT_SUPPORTED, name, message);
         let kind = match name {
             "vif" => Kind::Vif(options.into()),
             "adm" => {
@@ -178,7 +178,7 @@ impl Plan {
     ) -> Result<HostView<'a>, ApiError> {
         if *frame.format() != self.format {
             let message = format!("the frame is {}, the plan {}", frame.format(), self.format);
-            return Err(ApiError::new(Status::Invalid, subject(), message));
+            return Err(ApiError::new(Status::INVALID, subject(), message));
         }
         frame.host().ok_or_else(|| {
             let owner = match frame {
@@ -187,7 +187,7 @@ impl Plan {
             };
             let memory = frame.memory();
             let message = format!("the CPU reads host memory, not {memory}{owner}");
-            ApiError::new(Status::NotSupported, subject(), message)
+            ApiError::new(Status::NOT_SUPPORTED, subject(), message)
         })
     }
 
@@ -221,7 +221,7 @@ impl Extractor for Plan {
                 job.index,
                 job.earlier.len()
             );
-            return Err(ApiError::new(Status::Invalid, "job.earlier", message));
+            return Err(ApiError::new(Status::INVALID, "job.earlier", message));
         }
         let views = self.views("job.pair", &job.pair)?;
         let pair = views.each_ref();
@@ -266,14 +266,14 @@ impl Extractor for Plan {
     fn collect(&self, ticket: Ticket, values: &mut [Value]) -> Result<(), ApiError> {
         if values.len() != self.columns {
             let message = format!("{} values, the plan has {}", values.len(), self.columns);
-            return Err(ApiError::new(Status::Invalid, "values", message));
+            return Err(ApiError::new(Status::INVALID, "values", message));
         }
         let (uses, slot) = ((ticket.0 >> 32) as u32, ticket.0 as u32);
         let mut state = self.state();
         let entry = state.slots.get_mut(slot as usize);
         let Some(entry) = entry.filter(|entry| entry.ready && entry.uses == uses) else {
             let message = format!("{ticket:?} is of no job, or was collected before");
-            return Err(ApiError::new(Status::NotFound, "ticket", message));
+            return Err(ApiError::new(Status::NOT_FOUND, "ticket", message));
         };
         values.copy_from_slice(&entry.values);
         entry.ready = false;

@@ -78,10 +78,10 @@ fn it_is_registered_and_describes_itself() {
     let devices = backend.devices().unwrap();
     assert_eq!(devices.len(), 1);
     assert!(devices[0].isa.parse::<Level>().is_ok());
-    assert!(devices[0].memory_kinds.contains(MemoryKind::Host));
+    assert!(devices[0].memory_kinds.contains(MemoryKind::HOST));
     assert!(device().import().is_none());
     let error = backend.open(1).err().unwrap();
-    assert_eq!(error.status, Status::NotFound);
+    assert_eq!(error.status, Status::NOT_FOUND);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn refusals_name_the_reason() {
     let tiny = FrameFormat::new(4, 64, Chroma::Yuv420, 8).unwrap();
     let (status, text) = refuse(&vif, &tiny);
     assert!(
-        status == Status::NotSupported && text.contains("4x64"),
+        status == Status::NOT_SUPPORTED && text.contains("4x64"),
         "{text}"
     );
     let unknown = FeatureRequest {
@@ -116,18 +116,18 @@ fn refusals_name_the_reason() {
     let (status, text) = refuse(&unknown, &format);
     assert_eq!(
         (status, &*text),
-        (Status::NotSupported, "the CPU backend has no such feature")
+        (Status::NOT_SUPPORTED, "the CPU backend has no such feature")
     );
     let mut wrong = feature("vif", &[]);
     wrong.options[0].name = "deb".to_owned();
     let (status, text) = refuse(&wrong, &format);
     assert!(
-        status == Status::Invalid && text.contains("`deb`"),
+        status == Status::INVALID && text.contains("`deb`"),
         "{text}"
     );
     assert_eq!(
         prepare(tiny, &[vif]).err().unwrap().status,
-        Status::NotSupported
+        Status::NOT_SUPPORTED
     );
 }
 
@@ -209,25 +209,25 @@ fn misuse_is_answered() {
     let error = submit(0, pair(&frames[0], &other), &[]).unwrap_err();
     assert_eq!(
         (error.status, &*error.subject),
-        (Status::Invalid, "job.pair.distorted")
+        (Status::INVALID, "job.pair.distorted")
     );
     let error = submit(1, pair_of(0, 1), &[pair(&other, &other)]).unwrap_err();
     assert_eq!(
         (error.status, &*error.subject),
-        (Status::Invalid, "job.earlier.reference")
+        (Status::INVALID, "job.earlier.reference")
     );
 
     let ticket = submit(0, pair_of(0, 1), &[]).unwrap();
     let mut values = vec![Value::default(); plan.columns()];
     assert_eq!(
         plan.collect(ticket, &mut values[1..]).unwrap_err().status,
-        Status::Invalid
+        Status::INVALID
     );
     plan.collect(ticket, &mut values).unwrap();
     for stale in [ticket, Ticket(7)] {
         assert_eq!(
             plan.collect(stale, &mut values).unwrap_err().status,
-            Status::NotFound
+            Status::NOT_FOUND
         );
     }
     // The slot is used again, under another ticket.
@@ -235,7 +235,7 @@ fn misuse_is_answered() {
     assert_ne!(again, ticket);
     assert_eq!(
         plan.collect(ticket, &mut values).unwrap_err().status,
-        Status::NotFound
+        Status::NOT_FOUND
     );
     plan.collect(again, &mut values).unwrap();
 }
@@ -250,7 +250,7 @@ impl DeviceFrame for Elsewhere {
     }
 
     fn memory(&self) -> MemoryKind {
-        MemoryKind::DmaBuf
+        MemoryKind::DMA_BUF
     }
 
     fn device(&self) -> (&str, u32) {

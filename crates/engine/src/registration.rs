@@ -342,7 +342,7 @@ fn plan(
             }
             if extractor.columns() != end - start {
                 return Err(prepare(ApiError::new(
-                    vmafx_api::Status::Internal,
+                    vmafx_api::Status::INTERNAL,
                     "columns",
                     format!(
                         "the plan answers with {} values a frame, its features have {}",

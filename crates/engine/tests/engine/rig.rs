@@ -229,7 +229,7 @@ impl Fake {
         info.library = format!("/lib/{id}.so");
         info.priority = behaviour.priority;
         let mut device = DeviceInfo::new(id, 0, "fake processor", "f1");
-        device.memory_kinds = MemoryKinds::of(&[MemoryKind::Host]);
+        device.memory_kinds = MemoryKinds::of(&[MemoryKind::HOST]);
         Arc::new(Fake {
             info,
             device,
@@ -252,7 +252,7 @@ impl GpuBackend for Fake {
         self.behaviour.asked.fetch_add(1, Ordering::SeqCst);
         match self.behaviour.silent {
             true => Err(ApiError::new(
-                Status::Device,
+                Status::DEVICE,
                 "runtime",
                 "no driver is loaded",
             )),
@@ -279,10 +279,10 @@ impl Device for Fake {
             .iter()
             .find(|(refused, _)| *refused == name);
         match refused {
-            Some((_, reason)) => Err(ApiError::new(Status::NotSupported, name, *reason)),
+            Some((_, reason)) => Err(ApiError::new(Status::NOT_SUPPORTED, name, *reason)),
             None if ["probe", "step"].contains(&name) => Ok(()),
             None => Err(ApiError::new(
-                Status::NotSupported,
+                Status::NOT_SUPPORTED,
                 name,
                 "not a feature of the fake",
             )),
@@ -322,7 +322,7 @@ impl DeviceFrame for Elsewhere {
     }
 
     fn memory(&self) -> MemoryKind {
-        MemoryKind::DmaBuf
+        MemoryKind::DMA_BUF
     }
 
     fn device(&self) -> (&str, u32) {
@@ -355,7 +355,7 @@ impl Extractor for FakePlan {
     }
 
     fn admits(&self, frame: &Frame) -> Result<(), ApiError> {
-        let refused = || ApiError::new(Status::NotSupported, "frame", frame.memory().to_string());
+        let refused = || ApiError::new(Status::NOT_SUPPORTED, "frame", frame.memory().to_string());
         frame.host().map(drop).ok_or_else(refused)
     }
 
@@ -377,7 +377,7 @@ impl Extractor for FakePlan {
         }
         if fails.contains(&job.index) {
             return Err(ApiError::new(
-                Status::Device,
+                Status::DEVICE,
                 "launch",
                 "the device was lost",
             ));
