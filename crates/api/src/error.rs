@@ -1,6 +1,8 @@
 //! What a backend answers when it cannot do a thing: a status, a subject and one sentence.
 
 use crate::kinds::Status;
+use crate::sized::text_of;
+use crate::wire;
 
 /// A failure of a backend: `subject` names the argument or object, `message` says the value,
 /// the limit and what to do.
@@ -22,6 +24,23 @@ impl ApiError {
             status,
             subject: subject.into(),
             message: message.into(),
+        }
+    }
+
+    /// What the other side answered: `status`, and `error` as it filled it in.
+    pub(crate) fn from_wire(status: Status, error: &wire::Error) -> Self {
+        let text = |field: &[std::ffi::c_char], otherwise: &str| {
+            let text = text_of(field);
+            if text.is_empty() {
+                otherwise.to_owned()
+            } else {
+                text
+            }
+        };
+        ApiError {
+            status,
+            subject: text(&error.subject, "backend"),
+            message: text(&error.message, "the backend gave no reason"),
         }
     }
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::format::{FrameFormat, PLANE_NAMES, Size};
 use crate::import::DeviceFrame;
 use crate::kinds::MemoryKind;
+use crate::wire;
 
 /// Samples of one plane.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +106,20 @@ impl<'a> PlaneView<'a> {
     pub fn stride(&self) -> usize {
         self.stride
     }
+
+    /// The plane as it crosses the boundary; it borrows from this one.
+    pub(crate) fn lend(&self) -> wire::Plane {
+        let (data, sample) = match self.samples {
+            Samples::U8(samples) => (samples.as_ptr().cast(), 1),
+            Samples::U16(samples) => (samples.as_ptr().cast(), 2),
+        };
+        wire::Plane {
+            data,
+            stride_bytes: self.stride as u64 * sample,
+            width: self.size.width as u32,
+            height: self.size.height as u32,
+        }
+    }
 }
 
 /// A frame in host memory, borrowed.
@@ -120,19 +135,30 @@ impl<'a> HostView<'a> {
     /// Returns `None` when a plane is missing, has another size than the format gives it, or
     /// holds samples of another width than the depth asks for.
     pub fn new(format: FrameFormat, planes: &[PlaneView<'a>]) -> Option<Self> {
-        let mut view = HostView {
-            format,
-            planes: [None; 3],
-        };
-        for index in 0..format.plane_count() {
-            let plane = *planes.get(index)?;
+        let mut all = [None; 3];
+        for (slot, plane) in all.iter_mut().zip(planes) {
+            *slot = Some(*plane);
+        }
+        HostView::from_planes(format, all)
+    }
+
+    /// As [`new`](HostView::new).
+    pub(crate) fn from_planes(
+        format: FrameFormat,
+        mut planes: [Option<PlaneView<'a>>; 3],
+    ) -> Option<Self> {
+        for (index, plane) in planes.iter_mut().enumerate() {
+            if index >= format.plane_count() {
+                *plane = None;
+                continue;
+            }
+            let plane = plane.as_ref()?;
             let wide = matches!(plane.samples(), Samples::U16(_));
             if plane.size() != format.plane_size(index) || wide != (format.depth() > 8) {
                 return None;
             }
-            view.planes[index] = Some(plane);
         }
-        Some(view)
+        Some(HostView { format, planes })
     }
 
     /// Shape of the frame.
@@ -159,8 +185,8 @@ impl<'a> HostView<'a> {
 pub enum Frame {
     /// In host memory.
     Host(HostFrame),
-    /// In memory of a device. Draft, as all of [`Import`](crate::Import).
-    Device(Box<dyn DeviceFrame>),
+    /// In memory of a device. Draft.
+    Device(DeviceFrame),
 }
 
 impl Frame {
@@ -195,8 +221,8 @@ impl From<HostFrame> for Frame {
     }
 }
 
-impl From<Box<dyn DeviceFrame>> for Frame {
-    fn from(frame: Box<dyn DeviceFrame>) -> Self {
+impl From<DeviceFrame> for Frame {
+    fn from(frame: DeviceFrame) -> Self {
         Frame::Device(frame)
     }
 }

@@ -578,12 +578,13 @@ pub struct Backend {
             error: *mut Error,
         ) -> Status,
     >,
-    /// Opens a device. Required.
+    /// Opens a device, and describes it as it was opened. Required.
     pub device_open: Option<
         unsafe extern "C" fn(
             object: *mut BackendObject,
             descriptor: *const DeviceDescriptor,
             device: *mut *mut DeviceObject,
+            info: *mut DeviceInfo,
             error: *mut Error,
         ) -> Status,
     >,

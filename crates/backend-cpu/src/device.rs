@@ -1,49 +1,46 @@
 //! The one device: which features it takes.
 
 use vmafx_api::{
-    ApiError, Device, DeviceInfo, Extractor, FeatureRequest, FrameFormat, Import, MemoryKind,
-    MemoryKinds, PlanRequest, Status,
+    ApiError, DeviceImpl, DeviceInfo, ExtractorImpl, FeatureRequest, FrameFormat, PlanRequest,
+    Status, Support,
 };
 use vmafx_metrics::{Metric, Options};
 
-use crate::ID;
 use crate::level::Level;
 use crate::plan::{Plan, Task};
 
 /// What the device says of itself at `level`.
 pub(crate) fn describe(level: Level) -> DeviceInfo {
     let name = format!("{} processor", std::env::consts::ARCH);
-    let mut info = DeviceInfo::new(ID, 0, name, level.name());
-    info.memory_kinds = MemoryKinds::of(&[MemoryKind::HOST]);
-    info
+    DeviceInfo::new(name, level.name())
 }
 
 /// The processor at one level.
 #[derive(Debug)]
 pub(crate) struct CpuDevice {
-    info: DeviceInfo,
     level: Level,
 }
 
 impl CpuDevice {
     pub(crate) fn new(level: Level) -> Self {
-        CpuDevice {
-            info: describe(level),
-            level,
-        }
+        CpuDevice { level }
     }
 }
 
-impl Device for CpuDevice {
-    fn info(&self) -> &DeviceInfo {
-        &self.info
+impl DeviceImpl for CpuDevice {
+    fn info(&self) -> DeviceInfo {
+        describe(self.level)
     }
 
-    fn supports(&self, feature: &FeatureRequest, format: &FrameFormat) -> Result<(), ApiError> {
-        admit(feature, format).map(drop)
+    fn supports(
+        &self,
+        feature: &FeatureRequest,
+        format: &FrameFormat,
+    ) -> Result<Support, ApiError> {
+        admit(feature, format).map(|_| Support::host())
     }
 
-    fn prepare(&self, plan: &PlanRequest<'_>) -> Result<Box<dyn Extractor>, ApiError> {
+    fn prepare(&self, plan: &PlanRequest<'_>) -> Result<Box<dyn ExtractorImpl>, ApiError> {
         let tasks = plan.features.iter().map(|feature| {
             let (metric, options) = admit(feature, &plan.format)?;
             Task::new(metric, &options, &plan.format)
@@ -54,10 +51,6 @@ impl Device for CpuDevice {
             ApiError::new(Status::NOT_SUPPORTED, "level", message)
         })?;
         Ok(Box::new(Plan::new(plan.format, tasks, self.level, kernels)))
-    }
-
-    fn import(&self) -> Option<&dyn Import> {
-        None
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A plan holds its settings and a pool of buffers; frames may be submitted from any number of
 //! threads at once, each takes a set of buffers and gives it back, and after the first frames
-//! nothing is allocated. The pixel work is done in [`submit`](vmafx_api::Extractor::submit), on
+//! nothing is allocated. The pixel work is done in [`submit`](vmafx_api::ExtractorImpl::submit), on
 //! the caller's thread, by the functions of the [`Level`] in force.
 //!
 //! What must stay true: no metric is defined here (limits, constants and the way from sums to
@@ -39,9 +39,10 @@ mod vector;
 )]
 mod vif;
 
-use std::sync::Arc;
-
-use vmafx_api::{ApiError, BackendInfo, BuiltinBackend, Device, DeviceInfo, GpuBackend, Status};
+use vmafx_api::{
+    ApiError, BackendImpl, BackendInfo, BuiltinBackend, DeviceImpl, DeviceInfo, OpenRequest,
+    OptionValue, Status,
+};
 
 pub use level::{LEVEL_VARIABLE, Level, LevelError};
 
@@ -50,30 +51,42 @@ use device::CpuDevice;
 /// Identifier of this backend.
 pub const ID: &str = "cpu";
 
-inventory::submit!(BuiltinBackend(builtin));
+/// Option of the device: a whole number whose bits switch off instruction sets, as those of
+/// libvmaf's `--cpumask` (see [`Level::strongest`]).
+pub const MASK_OPTION: &str = "cpumask";
 
-fn builtin() -> Arc<dyn GpuBackend> {
-    Arc::new(CpuBackend::new(0))
-}
+inventory::submit!(BuiltinBackend(|| Box::new(CpuBackend::new())));
+
+#[cfg(feature = "plugin")]
+vmafx_api::export_backend!(
+    CpuBackend::new(),
+    version: env!("CARGO_PKG_VERSION"),
+    license: env!("CARGO_PKG_LICENSE"),
+);
 
 /// The processor of the machine as a backend with one device.
 #[derive(Debug)]
 pub struct CpuBackend {
-    info: BackendInfo,
-    level: Result<Level, LevelError>,
+    limit: Limit,
+}
+
+#[derive(Debug)]
+enum Limit {
+    /// What the environment variable says; nothing if it is not set.
+    Variable(Result<Option<Level>, LevelError>),
+    /// This level and no other.
+    Exactly(Level),
 }
 
 impl CpuBackend {
-    /// A backend that leaves out the instruction sets of `mask`, whose bits are those of
-    /// libvmaf's `--cpumask` (see [`Level::strongest`]), and those that the environment variable
+    /// A backend that leaves out the instruction sets that the environment variable
     /// [`LEVEL_VARIABLE`] excludes.
-    pub fn new(mask: u32) -> Self {
+    pub fn new() -> Self {
         let limit = std::env::var_os(LEVEL_VARIABLE);
         let limit = limit.filter(|text| !text.is_empty());
         let limit = limit.map(|text| text.to_string_lossy().parse()).transpose();
         CpuBackend {
-            info: BackendInfo::new(ID, "CPU", env!("CARGO_PKG_VERSION")),
-            level: limit.map(|limit| Level::strongest(mask, limit)),
+            limit: Limit::Variable(limit),
         }
     }
 
@@ -82,37 +95,66 @@ impl CpuBackend {
     /// # Errors
     /// A level that this processor does not have.
     pub fn with_level(level: Level) -> Result<Self, LevelError> {
-        if !level.is_available() {
-            return Err(LevelError::NotAvailable { level });
+        match level.is_available() {
+            true => Ok(CpuBackend {
+                limit: Limit::Exactly(level),
+            }),
+            false => Err(LevelError::NotAvailable { level }),
         }
-        Ok(CpuBackend {
-            level: Ok(level),
-            ..CpuBackend::new(0)
-        })
     }
 
-    fn level(&self) -> Result<Level, ApiError> {
-        self.level
-            .clone()
-            .map_err(|error| ApiError::new(Status::INVALID, LEVEL_VARIABLE, error.to_string()))
+    /// The level without the instruction sets of `mask`.
+    fn level(&self, mask: u32) -> Result<Level, ApiError> {
+        match &self.limit {
+            Limit::Exactly(level) => Ok(*level),
+            Limit::Variable(Ok(limit)) => Ok(Level::strongest(mask, *limit)),
+            Limit::Variable(Err(error)) => {
+                let message = error.to_string();
+                Err(ApiError::new(Status::INVALID, LEVEL_VARIABLE, message))
+            }
+        }
     }
 }
 
-impl GpuBackend for CpuBackend {
-    fn info(&self) -> &BackendInfo {
-        &self.info
+impl Default for CpuBackend {
+    fn default() -> Self {
+        CpuBackend::new()
+    }
+}
+
+impl BackendImpl for CpuBackend {
+    fn info(&self) -> BackendInfo {
+        BackendInfo::new(ID, "CPU", env!("CARGO_PKG_VERSION"))
     }
 
     fn devices(&self) -> Result<Vec<DeviceInfo>, ApiError> {
-        Ok(vec![device::describe(self.level()?)])
+        Ok(vec![device::describe(self.level(0)?)])
     }
 
-    fn open(&self, index: u32) -> Result<Arc<dyn Device>, ApiError> {
-        if index != 0 {
-            let message = format!("the CPU backend has one device, number 0, not {index}");
+    fn open(&self, request: &OpenRequest) -> Result<Box<dyn DeviceImpl>, ApiError> {
+        if request.index != 0 {
+            let message = format!(
+                "the CPU backend has one device, number 0, not {}",
+                request.index
+            );
             return Err(ApiError::new(Status::NOT_FOUND, "index", message));
         }
-        Ok(Arc::new(CpuDevice::new(self.level()?)))
+        let mut mask = 0;
+        for option in &request.options {
+            match (&*option.name, &option.value) {
+                // The bits of the mask, whatever the sign.
+                (MASK_OPTION, OptionValue::Int(bits)) => mask = *bits as u32,
+                (MASK_OPTION, other) => {
+                    let message = format!("{} is not a whole number", other.kind());
+                    return Err(ApiError::new(Status::INVALID, MASK_OPTION, message));
+                }
+                (name, _) => {
+                    let message = format!("the CPU's only option is {MASK_OPTION}");
+                    return Err(ApiError::new(Status::INVALID, name, message));
+                }
+            }
+        }
+        Ok(Box::new(CpuDevice::new(self.level(mask)?)))
     }
 }
 

@@ -7,7 +7,8 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vmafx_api::{
-    ApiError, Extractor, Frame, FrameFormat, FrameJob, FramePair, HostView, Status, Ticket, Value,
+    ApiError, ExtractorImpl, FrameFormat, FrameRef, HostView, Job, PairRef, Status, Ticket, Value,
+    wire::MAX_HISTORY,
 };
 use vmafx_metrics::{Metric, Options, adm, motion, psnr, vif};
 
@@ -173,34 +174,33 @@ impl Plan {
     /// The host view of a frame, if it is one of this plan.
     fn view<'a>(
         &self,
-        subject: impl FnOnce() -> String,
-        frame: &'a Frame,
-    ) -> Result<HostView<'a>, ApiError> {
+        subject: &str,
+        frame: &'a FrameRef<'_>,
+    ) -> Result<&'a HostView<'a>, ApiError> {
         if *frame.format() != self.format {
             let message = format!("the frame is {}, the plan {}", frame.format(), self.format);
-            return Err(ApiError::new(Status::INVALID, subject(), message));
+            return Err(ApiError::new(Status::INVALID, subject, message));
         }
         frame.host().ok_or_else(|| {
-            let owner = match frame {
-                Frame::Device(frame) => format!(" of {}:{}", frame.device().0, frame.device().1),
-                _ => String::new(),
-            };
-            let memory = frame.memory();
-            let message = format!("the CPU reads host memory, not {memory}{owner}");
-            ApiError::new(Status::NOT_SUPPORTED, subject(), message)
+            let message = format!("the CPU reads host memory, not {}", frame.memory());
+            ApiError::new(Status::NOT_SUPPORTED, subject, message)
         })
     }
 
     /// The host views of a pair.
-    fn views<'a>(&self, name: &str, pair: &'a FramePair) -> Result<[HostView<'a>; 2], ApiError> {
+    fn views<'a>(
+        &self,
+        [reference, distorted]: [&str; 2],
+        pair: &'a PairRef<'_>,
+    ) -> Result<[&'a HostView<'a>; 2], ApiError> {
         Ok([
-            self.view(|| format!("{name}.reference"), &pair.reference)?,
-            self.view(|| format!("{name}.distorted"), &pair.distorted)?,
+            self.view(reference, &pair.reference)?,
+            self.view(distorted, &pair.distorted)?,
         ])
     }
 }
 
-impl Extractor for Plan {
+impl ExtractorImpl for Plan {
     fn history(&self) -> usize {
         self.history
     }
@@ -209,25 +209,26 @@ impl Extractor for Plan {
         self.columns
     }
 
-    fn admits(&self, frame: &Frame) -> Result<(), ApiError> {
-        self.view(|| "frame".to_owned(), frame).map(drop)
+    fn admits(&self, frame: &FrameRef<'_>) -> Result<(), ApiError> {
+        self.view("frame", frame).map(drop)
     }
 
-    fn submit(&self, job: &FrameJob) -> Result<Ticket, ApiError> {
-        let wanted = (self.history as u64).min(job.index) as usize;
-        if job.earlier.len() < wanted {
-            let message = format!(
-                "frame {} needs {wanted} earlier frames, {} were given",
-                job.index,
-                job.earlier.len()
-            );
-            return Err(ApiError::new(Status::INVALID, "job.earlier", message));
+    fn submit(&self, job: &Job<'_>) -> Result<Ticket, ApiError> {
+        let pair = self.views(["job.reference", "job.distorted"], job.pair())?;
+        let wanted = (self.history as u64).min(job.index()) as usize;
+        let mut earlier = [None; MAX_HISTORY as usize];
+        for (back, slot) in (1..=wanted).zip(&mut earlier) {
+            let pair = job.earlier(back).ok_or_else(|| {
+                let message = format!(
+                    "frame {} needs {wanted} earlier frames, {} were given",
+                    job.index(),
+                    back - 1
+                );
+                ApiError::new(Status::INVALID, "job.earlier", message)
+            })?;
+            let subjects = ["job.earlier.reference", "job.earlier.distorted"];
+            *slot = Some(self.views(subjects, pair)?);
         }
-        let views = self.views("job.pair", &job.pair)?;
-        let pair = views.each_ref();
-        let earlier = job.earlier.iter().take(self.history);
-        let earlier = earlier.map(|pair| self.views("job.earlier", pair));
-        let earlier = earlier.collect::<Result<Vec<_>, _>>()?;
 
         let (mut scratch, slot, mut values) = {
             let mut state = self.state();
@@ -249,9 +250,8 @@ impl Extractor for Plan {
             let (values, behind) = rest.split_at_mut(task.columns);
             rest = behind;
             let back = task.history.checked_sub(1);
-            let earlier = back
-                .and_then(|back| earlier.get(back))
-                .map(|[view, _]| view);
+            let earlier = back.and_then(|back| earlier[back]);
+            let earlier = earlier.map(|[view, _]| view);
             task.run(&self.kernels, pair, earlier, &mut scratch, values);
         }
         let mut state = self.state();

@@ -1,0 +1,533 @@
+//! From the traits that Rust authors write to the facade: conversion of arguments, and the guard
+//! against panics *inside* each method, before any shim could see one.
+//!
+//! What must stay true: a method of an author is called by [`run`] and nowhere else.
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use abi_stable::std_types::{RBox, ROption};
+use abi_stable::type_level::downcasting::TD_Opaque;
+
+use crate::author::{
+    BackendImpl, DeviceFrameImpl, DeviceImpl, ExtractorImpl, FenceImpl, ImportImpl,
+};
+use crate::describe::{self, Described};
+use crate::error::ApiError;
+use crate::facade::{self, Device_TO, Extractor_TO, Import_TO};
+use crate::import::{FenceState, ImportDescriptor, NativeFence};
+use crate::info::{OpenRequest, PlanRequest, Ticket, Value};
+use crate::job::{FrameRef, Job};
+use crate::kinds::{FenceKind, Status};
+use crate::sized::{fill, slice};
+use crate::wire;
+
+/// Runs an author's method; a failure or panic goes into `error`, and its class comes back.
+pub(crate) fn run(
+    error: &mut wire::Error,
+    method: impl FnOnce() -> Result<Status, ApiError>,
+) -> Status {
+    let failure = match catch_unwind(AssertUnwindSafe(method)) {
+        Ok(Ok(status)) => return status,
+        Ok(Err(failure)) => failure,
+        Err(payload) => {
+            let payload: &(dyn Any + Send) = &*payload;
+            let text = payload.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+            let text = text.unwrap_or("a panic without a message");
+            ApiError::new(Status::PANIC, "panic", text)
+        }
+    };
+    fill(&mut error.subject, &failure.subject);
+    fill(&mut error.message, &failure.message);
+    failure.status
+}
+
+/// Runs what has no answer; a panic ends there.
+pub(crate) fn run_quietly(method: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(method));
+}
+
+/// A backend behind its guard.
+pub(crate) struct BackendGuard {
+    author: Box<dyn BackendImpl>,
+    described: Described,
+}
+
+impl BackendGuard {
+    /// Asks the backend what it is.
+    ///
+    /// # Errors
+    /// A panic.
+    pub(crate) fn new(author: Box<dyn BackendImpl>) -> Result<Self, ApiError> {
+        let mut error = wire::Error::empty();
+        let mut info = None;
+        let status = run(&mut error, || {
+            info = Some(author.info());
+            Ok(Status::OK)
+        });
+        match info {
+            Some(info) => Ok(BackendGuard {
+                author,
+                described: describe::leaked(info),
+            }),
+            None => Err(ApiError::from_wire(status, &error)),
+        }
+    }
+
+    pub(crate) fn quiesce(&self) {
+        run_quietly(|| self.author.quiesce());
+    }
+
+    /// Opens a device.
+    ///
+    /// # Safety
+    /// The pointers of `descriptor` are valid for the call, its external objects as the backend
+    /// expects them.
+    pub(crate) unsafe fn open(
+        &self,
+        descriptor: &wire::DeviceDescriptor,
+        info: &mut wire::DeviceInfo,
+        error: &mut wire::Error,
+    ) -> Result<DeviceGuard, Status> {
+        let mut opened = None;
+        let status = run(error, || {
+            if descriptor.flags != 0 || descriptor.reserved != 0 {
+                let message = format!(
+                    "{:#x}; none is known",
+                    descriptor.flags | descriptor.reserved
+                );
+                return Err(ApiError::new(Status::INVALID, "descriptor.flags", message));
+            }
+            let mut request = OpenRequest::new(descriptor.index);
+            // SAFETY: the caller's promise.
+            request.options =
+                unsafe { describe::settings(descriptor.options, descriptor.option_count) }?;
+            request.external = descriptor.external;
+            let device = self.author.open(&request)?;
+            *info = describe::wire_device(&device.info());
+            opened = Some(device);
+            Ok(Status::OK)
+        });
+        match opened {
+            Some(author) => Ok(DeviceGuard {
+                author: Arc::from(author),
+            }),
+            None => Err(status),
+        }
+    }
+}
+
+impl facade::GpuBackend for BackendGuard {
+    fn info(&self) -> *const wire::BackendInfo {
+        self.described.root()
+    }
+
+    fn device_count(&self, count: &mut u32, error: &mut wire::Error) -> Status {
+        run(error, || {
+            *count = u32::try_from(self.author.devices()?.len()).unwrap_or(u32::MAX);
+            Ok(Status::OK)
+        })
+    }
+
+    fn device_info(
+        &self,
+        index: u32,
+        info: &mut wire::DeviceInfo,
+        error: &mut wire::Error,
+    ) -> Status {
+        run(error, || {
+            let devices = self.author.devices()?;
+            let device = devices.get(index as usize).ok_or_else(|| {
+                let message = format!(
+                    "{index} is not below {}, the number of devices",
+                    devices.len()
+                );
+                ApiError::new(Status::NOT_FOUND, "index", message)
+            })?;
+            *info = describe::wire_device(device);
+            Ok(Status::OK)
+        })
+    }
+
+    unsafe fn device_open(
+        &self,
+        descriptor: &wire::DeviceDescriptor,
+        device: &mut ROption<facade::DeviceObject>,
+        info: &mut wire::DeviceInfo,
+        error: &mut wire::Error,
+    ) -> Status {
+        // SAFETY: the caller's promise.
+        match unsafe { self.open(descriptor, info, error) } {
+            Ok(guard) => {
+                *device = ROption::RSome(Device_TO::from_ptr(RBox::new(guard), TD_Opaque));
+                Status::OK
+            }
+            Err(status) => status,
+        }
+    }
+
+    unsafe fn query(&self, _name: wire::Text, _revision: u32) -> *const c_void {
+        std::ptr::null()
+    }
+}
+
+/// A device behind its guard. Clones are one device.
+#[derive(Clone)]
+pub(crate) struct DeviceGuard {
+    author: Arc<dyn DeviceImpl>,
+}
+
+impl DeviceGuard {
+    /// Makes a plan ready.
+    ///
+    /// # Safety
+    /// The pointers of `plan` are valid for the call.
+    pub(crate) unsafe fn extractor(
+        &self,
+        plan: &wire::PlanRequest,
+        info: &mut wire::ExtractorInfo,
+        error: &mut wire::Error,
+    ) -> Result<ExtractorGuard, Status> {
+        let mut made = None;
+        let status = run(error, || {
+            let format = describe::format(&plan.format)?;
+            // SAFETY: the caller's promise.
+            let wanted = unsafe { slice(plan.features, plan.feature_count, "plan.features") }?;
+            // SAFETY: the caller's promise.
+            let features = wanted
+                .iter()
+                .map(|feature| unsafe { describe::request(feature) });
+            let features = features.collect::<Result<Vec<_>, _>>()?;
+            let author = self.author.prepare(&PlanRequest::new(format, &features))?;
+            let number = |name: &str, value: usize, most: u32| {
+                let fits = u32::try_from(value).ok().filter(|&value| value <= most);
+                fits.ok_or_else(|| {
+                    let message = format!("the extractor asks for {value}, the most is {most}");
+                    ApiError::new(Status::RANGE, name, message)
+                })
+            };
+            info.columns = number("columns", author.columns(), u32::MAX)?;
+            info.history = number("history", author.history(), wire::MAX_HISTORY)?;
+            info.in_flight = number("in_flight", author.in_flight(), u32::MAX)?;
+            made = Some(author);
+            Ok(Status::OK)
+        });
+        match made {
+            Some(author) => Ok(ExtractorGuard {
+                author,
+                columns: info.columns as usize,
+            }),
+            None => Err(status),
+        }
+    }
+
+    /// Runs a method of the device's import.
+    fn import(
+        &self,
+        error: &mut wire::Error,
+        method: impl FnOnce(&dyn ImportImpl) -> Result<Status, ApiError>,
+    ) -> Status {
+        run(error, || match self.author.import() {
+            Some(import) => method(import),
+            None => {
+                let message = "the device takes in no frames of others";
+                Err(ApiError::new(Status::NOT_SUPPORTED, "device", message))
+            }
+        })
+    }
+}
+
+impl facade::Device for DeviceGuard {
+    unsafe fn supports(
+        &self,
+        feature: &wire::FeatureRequest,
+        format: &wire::Format,
+        support: &mut wire::Support,
+        error: &mut wire::Error,
+    ) -> Status {
+        run(error, || {
+            // SAFETY: the caller's promise.
+            let feature = unsafe { describe::request(feature) }?;
+            let format = describe::format(format)?;
+            *support = describe::wire_support(&self.author.supports(&feature, &format)?);
+            Ok(Status::OK)
+        })
+    }
+
+    unsafe fn prepare(
+        &self,
+        plan: &wire::PlanRequest,
+        extractor: &mut ROption<facade::ExtractorObject>,
+        info: &mut wire::ExtractorInfo,
+        error: &mut wire::Error,
+    ) -> Status {
+        // SAFETY: the caller's promise.
+        match unsafe { self.extractor(plan, info, error) } {
+            Ok(guard) => {
+                *extractor = ROption::RSome(Extractor_TO::from_ptr(RBox::new(guard), TD_Opaque));
+                Status::OK
+            }
+            Err(status) => status,
+        }
+    }
+
+    fn import(&self) -> ROption<facade::ImportObject> {
+        let mut has = false;
+        run_quietly(|| has = self.author.import().is_some());
+        match has {
+            true => ROption::RSome(Import_TO::from_ptr(RBox::new(self.clone()), TD_Opaque)),
+            false => ROption::RNone,
+        }
+    }
+}
+
+/// A device's frame as it crosses the boundary: the pointer is to one of these.
+struct FrameBox {
+    author: Box<dyn DeviceFrameImpl>,
+}
+
+/// The author's frame behind `frame`.
+///
+/// # Safety
+/// `frame` is null or was made by [`facade::Import::frame_import`] of a [`DeviceGuard`] of this
+/// library, and is alive for `'a`.
+pub(crate) unsafe fn device_frame<'a>(
+    frame: *mut wire::DeviceFrameObject,
+) -> Option<&'a dyn DeviceFrameImpl> {
+    // SAFETY: null, or a live `FrameBox` (caller).
+    let frame = unsafe { frame.cast::<FrameBox>().as_ref() }?;
+    Some(&*frame.author)
+}
+
+/// [`wire::Import::frame_release`].
+///
+/// # Safety
+/// `frame` was made by [`facade::Import::frame_import`] of a [`DeviceGuard`] of this library and
+/// is released once.
+pub(crate) unsafe fn release_frame(frame: *mut wire::DeviceFrameObject) {
+    // SAFETY: the caller's promise.
+    let frame = unsafe { Box::from_raw(frame.cast::<FrameBox>()) };
+    run_quietly(|| drop(frame));
+}
+
+/// [`wire::Import::frame_release_fence`].
+///
+/// # Safety
+/// As [`device_frame`].
+pub(crate) unsafe fn release_fence(
+    frame: *mut wire::DeviceFrameObject,
+    kind: FenceKind,
+    fence: &mut wire::Fence,
+    error: &mut wire::Error,
+) -> Status {
+    run(error, || {
+        // SAFETY: the caller's promise.
+        let frame = unsafe { device_frame(frame) };
+        let missing = || ApiError::new(Status::INVALID, "frame", "no frame was given");
+        *fence = frame.ok_or_else(missing)?.release_fence(kind)?.0;
+        Ok(Status::OK)
+    })
+}
+
+impl facade::Import for DeviceGuard {
+    unsafe fn frame_import(
+        &self,
+        descriptor: &wire::ImportDescriptor,
+        frame: &mut *mut wire::DeviceFrameObject,
+        format: &mut wire::Format,
+        error: &mut wire::Error,
+    ) -> Status {
+        self.import(error, |import| {
+            // SAFETY: the caller's promise about handles and descriptors.
+            let descriptor = unsafe { ImportDescriptor::from_wire(descriptor) }?;
+            let author = import.import(&descriptor)?;
+            *format = describe::wire_format(&author.format());
+            *frame = Box::into_raw(Box::new(FrameBox { author })).cast();
+            Ok(Status::OK)
+        })
+    }
+
+    unsafe fn frame_release(&self, frame: *mut wire::DeviceFrameObject) {
+        // SAFETY: the caller's promise.
+        unsafe { release_frame(frame) }
+    }
+
+    unsafe fn frame_release_fence(
+        &self,
+        frame: *mut wire::DeviceFrameObject,
+        kind: FenceKind,
+        fence: &mut wire::Fence,
+        error: &mut wire::Error,
+    ) -> Status {
+        // SAFETY: the caller's promise.
+        unsafe { release_fence(frame, kind, fence, error) }
+    }
+
+    unsafe fn fence_poll(&self, fence: &wire::Fence, error: &mut wire::Error) -> Status {
+        self.import(error, |import| {
+            Ok(import.fence_poll(&NativeFence(*fence))?.status())
+        })
+    }
+
+    unsafe fn fence_wait(
+        &self,
+        fence: &wire::Fence,
+        timeout_ns: u64,
+        error: &mut wire::Error,
+    ) -> Status {
+        self.import(error, |import| {
+            import.fence_wait(&NativeFence(*fence), Duration::from_nanos(timeout_ns))?;
+            Ok(Status::OK)
+        })
+    }
+
+    unsafe fn fence_export(
+        &self,
+        fence: &wire::Fence,
+        kind: FenceKind,
+        exported: &mut wire::Fence,
+        error: &mut wire::Error,
+    ) -> Status {
+        self.import(error, |import| {
+            *exported = import.fence_export(&NativeFence(*fence), kind)?.0;
+            Ok(Status::OK)
+        })
+    }
+
+    unsafe fn fence_destroy(&self, fence: &mut wire::Fence) {
+        let fence = NativeFence(*fence);
+        run_quietly(|| {
+            if let Some(import) = self.author.import() {
+                import.fence_destroy(fence);
+            }
+        });
+    }
+}
+
+/// An extractor behind its guard.
+pub(crate) struct ExtractorGuard {
+    author: Box<dyn ExtractorImpl>,
+    columns: usize,
+}
+
+impl ExtractorGuard {
+    /// [`wire::Backend::extractor_admits`].
+    ///
+    /// # Safety
+    /// `frame` is null or a frame that is valid for the call.
+    pub(crate) unsafe fn admits(
+        &self,
+        frame: *const wire::Frame,
+        error: &mut wire::Error,
+    ) -> Status {
+        run(error, || {
+            // SAFETY: the caller's promise.
+            let frame = unsafe { FrameRef::new(frame, "frame") }?;
+            self.author.admits(&frame)?;
+            Ok(Status::OK)
+        })
+    }
+
+    /// [`wire::Backend::extractor_submit`].
+    ///
+    /// # Safety
+    /// `job` is null or a job that is valid for the call.
+    pub(crate) unsafe fn submit(
+        &self,
+        job: *const wire::Job,
+        ticket: &mut u64,
+        error: &mut wire::Error,
+    ) -> Status {
+        run(error, || {
+            // SAFETY: the caller's promise.
+            let job = unsafe { Job::new(job) }?;
+            *ticket = self.author.submit(&job)?.0;
+            Ok(Status::OK)
+        })
+    }
+}
+
+impl facade::Extractor for ExtractorGuard {
+    unsafe fn admits(&self, frame: &wire::Frame, error: &mut wire::Error) -> Status {
+        // SAFETY: the caller's promise.
+        unsafe { self.admits(frame, error) }
+    }
+
+    unsafe fn submit(&self, job: &wire::Job, ticket: &mut u64, error: &mut wire::Error) -> Status {
+        // SAFETY: the caller's promise.
+        unsafe { self.submit(job, ticket, error) }
+    }
+
+    unsafe fn collect(
+        &self,
+        ticket: u64,
+        values: *mut u64,
+        count: usize,
+        error: &mut wire::Error,
+    ) -> Status {
+        run(error, || {
+            if count != self.columns || (values.is_null() && count > 0) {
+                let message = format!(
+                    "{count} values at {values:p}, the plan has {}",
+                    self.columns
+                );
+                return Err(ApiError::new(Status::INVALID, "values", message));
+            }
+            let values: &mut [Value] = match count {
+                0 => &mut [],
+                // SAFETY: not null, room for `count` numbers (caller), and `Value` is a
+                // transparent u64.
+                _ => unsafe { std::slice::from_raw_parts_mut(values.cast(), count) },
+            };
+            self.author.collect(Ticket(ticket), values)?;
+            Ok(Status::OK)
+        })
+    }
+}
+
+/// A fence behind its guard.
+pub(crate) struct FenceGuard<T>(pub(crate) T);
+
+impl<T: FenceImpl> facade::Fence for FenceGuard<T> {
+    fn native(&self) -> wire::Fence {
+        let mut native = NativeFence::none();
+        run_quietly(|| native = self.0.native());
+        native.0
+    }
+
+    fn poll(&self, error: &mut wire::Error) -> Status {
+        run(error, || Ok(self.0.poll()?.status()))
+    }
+
+    fn wait(&self, timeout_ns: u64, error: &mut wire::Error) -> Status {
+        run(error, || {
+            self.0.wait(Duration::from_nanos(timeout_ns))?;
+            Ok(Status::OK)
+        })
+    }
+
+    fn export(
+        &self,
+        kind: FenceKind,
+        exported: &mut wire::Fence,
+        error: &mut wire::Error,
+    ) -> Status {
+        run(error, || {
+            *exported = self.0.export(kind)?.0;
+            Ok(Status::OK)
+        })
+    }
+}
+
+impl FenceState {
+    fn status(self) -> Status {
+        match self {
+            FenceState::Signalled => Status::OK,
+            FenceState::Pending => Status::PENDING,
+        }
+    }
+}
