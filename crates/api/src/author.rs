@@ -50,7 +50,9 @@ pub trait DeviceImpl: Send + Sync + 'static {
     /// Whether the device computes `feature` for frames of `format`, and how it reads them.
     ///
     /// # Errors
-    /// The reason why not.
+    /// The reason why not: [`Status::NOT_FOUND`](crate::Status::NOT_FOUND) for a feature that it
+    /// does not know, which is nothing to tell a user of; anything else is told where another
+    /// device takes the feature.
     fn supports(&self, feature: &FeatureRequest, format: &FrameFormat)
     -> Result<Support, ApiError>;
 

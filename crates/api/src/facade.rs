@@ -9,12 +9,13 @@
 //! What must stay true: no method lets a panic out, because the object's shim would end the
 //! process; methods are only added, after the last, with a default body.
 
-// The macro writes `unsafe` code and local impls; both are its own.
+// The macro writes `unsafe` blocks and local impls of its own, without comments.
 #![allow(
     unsafe_code,
     non_local_definitions,
     missing_docs,
-    clippy::missing_safety_doc
+    clippy::missing_safety_doc,
+    clippy::undocumented_unsafe_blocks
 )]
 
 use std::ffi::c_void;

@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use abi_stable::std_types::{RBox, ROption};
@@ -19,7 +19,7 @@ use crate::describe::{self, Described};
 use crate::error::ApiError;
 use crate::facade::{self, Device_TO, Extractor_TO, Import_TO};
 use crate::import::{FenceState, ImportDescriptor, NativeFence};
-use crate::info::{OpenRequest, PlanRequest, Ticket, Value};
+use crate::info::{DeviceInfo, OpenRequest, PlanRequest, Ticket, Value};
 use crate::job::{FrameRef, Job};
 use crate::kinds::{FenceKind, Status};
 use crate::sized::{fill, slice};
@@ -55,6 +55,8 @@ pub(crate) fn run_quietly(method: impl FnOnce()) {
 pub(crate) struct BackendGuard {
     author: Box<dyn BackendImpl>,
     described: Described,
+    /// The devices as they were when they were last counted.
+    devices: Mutex<Option<Vec<DeviceInfo>>>,
 }
 
 impl BackendGuard {
@@ -73,6 +75,7 @@ impl BackendGuard {
             Some(info) => Ok(BackendGuard {
                 author,
                 described: describe::leaked(info),
+                devices: Mutex::new(None),
             }),
             None => Err(ApiError::from_wire(status, &error)),
         }
@@ -128,7 +131,9 @@ impl facade::GpuBackend for BackendGuard {
 
     fn device_count(&self, count: &mut u32, error: &mut wire::Error) -> Status {
         run(error, || {
-            *count = u32::try_from(self.author.devices()?.len()).unwrap_or(u32::MAX);
+            let devices = self.author.devices()?;
+            *count = u32::try_from(devices.len()).unwrap_or(u32::MAX);
+            *self.devices.lock().unwrap_or_else(PoisonError::into_inner) = Some(devices);
             Ok(Status::OK)
         })
     }
@@ -140,12 +145,14 @@ impl facade::GpuBackend for BackendGuard {
         error: &mut wire::Error,
     ) -> Status {
         run(error, || {
-            let devices = self.author.devices()?;
+            let mut devices = self.devices.lock().unwrap_or_else(PoisonError::into_inner);
+            let devices = match &mut *devices {
+                Some(devices) => devices,
+                none => none.insert(self.author.devices()?),
+            };
             let device = devices.get(index as usize).ok_or_else(|| {
-                let message = format!(
-                    "{index} is not below {}, the number of devices",
-                    devices.len()
-                );
+                let count = devices.len();
+                let message = format!("{index} is not below {count}, the number of devices");
                 ApiError::new(Status::NOT_FOUND, "index", message)
             })?;
             *info = describe::wire_device(device);

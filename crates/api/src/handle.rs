@@ -7,7 +7,6 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use abi_stable::std_types::{RBox, ROption};
 use abi_stable::type_level::downcasting::TD_Opaque;
@@ -196,7 +195,7 @@ impl Backend {
             inner: Arc::new(DeviceInner {
                 object,
                 info: describe::device(&self.info.id, request.index, &info)?,
-                poisoned: AtomicBool::new(false),
+                poisoned: OnceLock::new(),
                 backend: self.clone(),
             }),
         })
@@ -232,7 +231,8 @@ pub struct Device {
 struct DeviceInner {
     object: facade::DeviceObject,
     info: DeviceInfo,
-    poisoned: AtomicBool,
+    /// What the panic said, after one.
+    poisoned: OnceLock<String>,
     backend: Backend,
 }
 
@@ -254,16 +254,16 @@ impl Device {
 
     /// Makes a call unless the device is poisoned; a panic poisons it.
     fn call(&self, call: impl FnOnce(&mut wire::Error) -> Status) -> Result<Status, ApiError> {
-        if self.inner.poisoned.load(Ordering::Acquire) {
+        if let Some(panic) = self.inner.poisoned.get() {
             let subject = format!("{}:{}", self.inner.info.backend, self.inner.info.index);
-            let message = "an earlier call panicked; open the device again";
+            let message = format!("an earlier call panicked, open the device again: {panic}");
             return Err(ApiError::new(Status::PANIC, subject, message));
         }
         let result = answer(call);
         if let Err(error) = &result
             && error.status == Status::PANIC
         {
-            self.inner.poisoned.store(true, Ordering::Release);
+            let _ = self.inner.poisoned.set(error.message.clone());
         }
         result
     }
@@ -401,7 +401,10 @@ impl Extractor {
         admitted.map(drop).map_err(|mut error| {
             if let Frame::Device(frame) = &**frame {
                 let owner = frame.device().info();
-                error.message = format!("{} (of {}:{})", error.message, owner.backend, owner.index);
+                error.message = format!(
+                    "{}; the frame is of {}:{}",
+                    error.message, owner.backend, owner.index
+                );
             }
             error
         })

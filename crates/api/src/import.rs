@@ -112,6 +112,18 @@ impl<'a> ImportDescriptor<'a> {
         }
     }
 
+    /// A description without planes, which names no memory and nothing to wait for: what a device
+    /// says to it shows how it refuses.
+    pub fn without_planes(memory: MemoryKind, format: FrameFormat) -> Self {
+        ImportDescriptor {
+            memory,
+            format,
+            planes: &[],
+            acquire: NativeFence::none(),
+            allow_copy: false,
+        }
+    }
+
     /// # Safety
     /// As [`new`](ImportDescriptor::new).
     pub(crate) unsafe fn from_wire(wire: &'a wire::ImportDescriptor) -> Result<Self, ApiError> {

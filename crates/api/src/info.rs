@@ -40,7 +40,8 @@ impl BackendInfo {
     }
 }
 
-/// A feature that a backend brings along: each of its values is a score of one frame.
+/// A feature that a backend brings along: each of its values is a score of one frame, a finite
+/// number.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FeatureDescription {
@@ -263,7 +264,7 @@ pub struct FeatureRequest {
     pub options: Vec<OptionSetting>,
 }
 
-/// How a device can read a feature's frames, and what it gives for them.
+/// How a device can read a feature's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Support {
@@ -271,18 +272,14 @@ pub struct Support {
     pub memory_kinds: MemoryKinds,
     /// Layouts that are read in place.
     pub pixel_formats: PixelFormats,
-    /// Bit `i`: with these options and this format the feature gives its output `i`. Counts for
-    /// features that the backend describes itself.
-    pub outputs: u64,
 }
 
 impl Support {
-    /// Planar frames in host memory; every output.
+    /// Planar frames in host memory.
     pub const fn host() -> Self {
         Support {
             memory_kinds: MemoryKinds::of(&[MemoryKind::HOST]),
             pixel_formats: PixelFormats::PLANAR,
-            outputs: u64::MAX,
         }
     }
 }

@@ -238,7 +238,7 @@ pub struct FeatureRequest {
     pub option_count: usize,
 }
 
-/// How a device can read a feature's frames, and what it gives for them.
+/// How a device can read a feature's frames.
 #[derive(Clone, Copy, Debug, StableAbi)]
 #[repr(C)]
 pub struct Support {
@@ -250,9 +250,6 @@ pub struct Support {
     pub memory_kinds: MemoryKinds,
     /// Layouts that are read in place.
     pub pixel_formats: PixelFormats,
-    /// Bit `i`: with these options and this format the feature gives its output `i`. Counts
-    /// for features that the backend describes itself; all bits set is all of them.
-    pub outputs: u64,
 }
 
 /// What an extractor is to compute for every frame it is given.
@@ -320,8 +317,8 @@ pub struct OutputInfo {
     pub name: Text,
 }
 
-/// A feature that a backend brings along. Its values are scores of single frames (`double`);
-/// how they are pooled is the host's business.
+/// A feature that a backend brings along. Its values are scores of single frames, finite
+/// `double`s; how they are pooled is the host's business.
 #[derive(Clone, Copy, Debug, StableAbi)]
 #[repr(C)]
 pub struct FeatureInfo {
@@ -590,7 +587,8 @@ pub struct Backend {
     >,
     /// Closes a device. Required.
     pub device_close: Option<unsafe extern "C" fn(device: *mut DeviceObject)>,
-    /// Whether the device computes a feature for frames of a format, and if so how. Required.
+    /// Whether the device computes a feature for frames of a format, and if so how. NOT_FOUND
+    /// says that it knows no such feature, which is nothing to tell a user of. Required.
     pub device_supports: Option<
         unsafe extern "C" fn(
             device: *mut DeviceObject,

@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use rustix::time::{ClockId, clock_gettime};
 use vmafx_api::{
-    Chroma, Frame, FrameFormat, FrameJob, FramePair, GpuBackend, HostFrame, PlanRequest, Value,
+    Backend, Chroma, Frame, FrameFormat, FrameJob, FramePair, HostFrame, OpenRequest, PlanRequest,
+    Value,
 };
 use vmafx_backend_cpu::{CpuBackend, Level};
 use vmafx_metrics::{Options, find};
@@ -113,7 +114,8 @@ fn main() {
                 println!("{level}: skipped, this processor does not have it");
                 continue;
             };
-            let device = backend.open(0).expect("device 0");
+            let backend = Backend::new(backend).expect("a description of its own");
+            let device = backend.open(&OpenRequest::new(0)).expect("device 0");
             let plan = device.prepare(&PlanRequest::new(format, std::slice::from_ref(&request)));
             let plan = plan.expect("the format is taken");
             let mut values = vec![Value::default(); plan.columns()];

@@ -63,7 +63,7 @@ fn admit(
     let metric = vmafx_metrics::find(name).filter(|metric| Task::exists(*metric));
     let metric = metric.ok_or_else(|| {
         let message = "the CPU backend has no such feature";
-        ApiError::new(Status::NOT_SUPPORTED, name, message)
+        ApiError::new(Status::NOT_FOUND, name, message)
     })?;
     let invalid = |message| ApiError::new(Status::INVALID, name, message);
     let options = Options::from_request(metric.definition(), feature)

@@ -1,9 +1,12 @@
 //! The backend through its traits: what it takes, what it refuses, and that order, threads and
 //! neighbours of a frame change nothing.
 
+use std::sync::Arc;
+
 use vmafx_api::{
-    ApiError, Chroma, Device, DeviceFrame, Extractor, FeatureRequest, Frame, FrameFormat, FrameJob,
-    FramePair, GpuBackend, HostFrame, MemoryKind, PlanRequest, Status, Ticket, Value,
+    ApiError, Backend, Chroma, Device, Extractor, FeatureRequest, Frame, FrameFormat, FrameJob,
+    FramePair, HostFrame, ImportDescriptor, MemoryKind, OptionSetting, PlanRequest, Status,
+    Support, Ticket, Value,
 };
 use vmafx_metrics::{Options, find};
 
@@ -17,14 +20,16 @@ fn feature(name: &str, settings: &[(&str, &str)]) -> FeatureRequest {
     options.request()
 }
 
-fn device() -> Arc<dyn Device> {
-    CpuBackend::new(0).open(0).unwrap()
+fn backend() -> Backend {
+    let mut all = Backend::builtin().unwrap().into_iter();
+    all.find(|backend| backend.info().id == ID).unwrap()
 }
 
-fn prepare(
-    format: FrameFormat,
-    features: &[FeatureRequest],
-) -> Result<Box<dyn Extractor>, ApiError> {
+fn device() -> Device {
+    backend().open(&OpenRequest::new(0)).unwrap()
+}
+
+fn prepare(format: FrameFormat, features: &[FeatureRequest]) -> Result<Extractor, ApiError> {
     device().prepare(&PlanRequest::new(format, features))
 }
 
@@ -59,7 +64,7 @@ fn pair(reference: &Arc<Frame>, distorted: &Arc<Frame>) -> FramePair {
 }
 
 /// All values of frame `index` of a clip of noise.
-fn score(plan: &dyn Extractor, frames: &[Arc<Frame>], index: usize) -> Vec<Value> {
+fn score(plan: &Extractor, frames: &[Arc<Frame>], index: usize) -> Vec<Value> {
     let pair = |index: usize| pair(&frames[index], &frames[frames.len() - 1 - index]);
     let earlier = (0..index).rev().map(pair).take(plan.history()).collect();
     let job = FrameJob::new(index as u64, pair(index), earlier);
@@ -71,17 +76,44 @@ fn score(plan: &dyn Extractor, frames: &[Arc<Frame>], index: usize) -> Vec<Value
 
 #[test]
 fn it_is_registered_and_describes_itself() {
-    let backend = BuiltinBackend::all()
-        .find(|backend| backend.info().id == ID)
-        .unwrap();
+    let backend = backend();
     assert_eq!(backend.info().library, "");
     let devices = backend.devices().unwrap();
     assert_eq!(devices.len(), 1);
     assert!(devices[0].isa.parse::<Level>().is_ok());
     assert!(devices[0].memory_kinds.contains(MemoryKind::HOST));
-    assert!(device().import().is_none());
-    let error = backend.open(1).err().unwrap();
+    let format = FrameFormat::new(32, 32, Chroma::Yuv420, 8).unwrap();
+    let nothing = ImportDescriptor::without_planes(MemoryKind::DMA_BUF, format);
+    let error = device().import(&nothing).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cpu:0: the device takes in no frames of others (not supported)"
+    );
+    let error = backend.open(&OpenRequest::new(1)).unwrap_err();
     assert_eq!(error.status, Status::NOT_FOUND);
+}
+
+#[test]
+fn a_mask_lowers_the_level_of_one_device() {
+    let open = |name: &str, value| {
+        let mut request = OpenRequest::new(0);
+        request.options.push(OptionSetting::new(name, value));
+        backend().open(&request)
+    };
+    let masked = open(MASK_OPTION, OptionValue::Int(-1)).unwrap();
+    assert_eq!(masked.info().isa, "portable");
+    let strongest = backend().devices().unwrap().remove(0).isa;
+    assert_eq!(device().info().isa, strongest);
+    let error = open("mask", OptionValue::Int(1)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "mask: the CPU's only option is cpumask (invalid)"
+    );
+    let error = open(MASK_OPTION, OptionValue::Bool(true)).unwrap_err();
+    assert!(
+        error.message.contains("switch is not a whole number"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -90,7 +122,7 @@ fn every_metric_is_taken() {
     for metric in vmafx_metrics::all() {
         let feature = Options::defaults(metric.definition()).request();
         let answer = device().supports(&feature, &format);
-        assert_eq!(answer, Ok(()), "{}", feature.feature);
+        assert_eq!(answer, Ok(Support::host()), "{}", feature.feature);
     }
 }
 
@@ -116,7 +148,7 @@ fn refusals_name_the_reason() {
     let (status, text) = refuse(&unknown, &format);
     assert_eq!(
         (status, &*text),
-        (Status::NOT_SUPPORTED, "the CPU backend has no such feature")
+        (Status::NOT_FOUND, "the CPU backend has no such feature")
     );
     let mut wrong = feature("vif", &[]);
     wrong.options[0].name = "deb".to_owned();
@@ -147,12 +179,12 @@ fn columns_follow_the_plan() {
     let plan = prepare(format, &features).unwrap();
     assert_eq!(plan.history(), 2);
     for index in 0..frames.len() {
-        let together = score(&*plan, &frames, index);
+        let together = score(&plan, &frames, index);
         let alone: Vec<_> = features
             .iter()
             .flat_map(|feature| {
                 let plan = prepare(format, std::slice::from_ref(feature)).unwrap();
-                score(&*plan, &frames, index)
+                score(&plan, &frames, index)
             })
             .collect();
         assert_eq!(together, alone, "frame {index}");
@@ -172,7 +204,7 @@ fn frames_are_independent() {
         let frames: Vec<_> = (10..18).map(|seed| noise(format, seed)).collect();
         let features = ["vif", "adm", "motion", "psnr"].map(|name| feature(name, &[]));
         let fresh: Vec<_> = (0..frames.len())
-            .map(|index| score(&*prepare(format, &features).unwrap(), &frames, index))
+            .map(|index| score(&prepare(format, &features).unwrap(), &frames, index))
             .collect();
         let plan = prepare(format, &features).unwrap();
         let shared = std::thread::scope(|scope| {
@@ -180,7 +212,7 @@ fn frames_are_independent() {
                 .rev()
                 .map(|index| {
                     let (plan, frames) = (&plan, &frames);
-                    scope.spawn(move || (index, score(&**plan, frames, index)))
+                    scope.spawn(move || (index, score(plan, frames, index)))
                 })
                 .collect();
             let joined = threads.into_iter().map(|thread| thread.join().unwrap());
@@ -209,7 +241,7 @@ fn misuse_is_answered() {
     let error = submit(0, pair(&frames[0], &other), &[]).unwrap_err();
     assert_eq!(
         (error.status, &*error.subject),
-        (Status::INVALID, "job.pair.distorted")
+        (Status::INVALID, "job.distorted")
     );
     let error = submit(1, pair_of(0, 1), &[pair(&other, &other)]).unwrap_err();
     assert_eq!(
@@ -240,45 +272,14 @@ fn misuse_is_answered() {
     plan.collect(again, &mut values).unwrap();
 }
 
-/// A frame that only a device could read.
-#[derive(Debug)]
-struct Elsewhere(FrameFormat);
-
-impl DeviceFrame for Elsewhere {
-    fn format(&self) -> &FrameFormat {
-        &self.0
-    }
-
-    fn memory(&self) -> MemoryKind {
-        MemoryKind::DMA_BUF
-    }
-
-    fn device(&self) -> (&str, u32) {
-        ("other", 3)
-    }
-
-    fn as_any(&self) -> &dyn std::any::Any {
-        self
-    }
-}
-
 #[test]
-fn only_host_frames_are_admitted() {
+fn host_frames_are_admitted() {
     let format = FrameFormat::new(32, 32, Chroma::Yuv420, 8).unwrap();
     let plan = prepare(format, &[feature("psnr", &[])]).unwrap();
-    let host = noise(format, 0);
-    assert_eq!(plan.admits(&host), Ok(()));
-    let frame = Frame::Device(Box::new(Elsewhere(format)));
-    assert_eq!(
-        plan.admits(&frame).unwrap_err().to_string(),
-        "frame: the CPU reads host memory, not dma-buf of other:3 (not supported)"
-    );
-    let job = FrameJob::new(0, pair(&host, &Arc::new(frame)), Vec::new());
-    assert_eq!(
-        plan.submit(&job).unwrap_err().subject,
-        "job.pair.distorted",
-        "a caller that does not ask is refused, too"
-    );
+    assert_eq!(plan.admits(&noise(format, 0)), Ok(()));
+    let other = FrameFormat::new(32, 30, Chroma::Yuv420, 8).unwrap();
+    let error = plan.admits(&noise(other, 0)).unwrap_err();
+    assert_eq!((error.status, &*error.subject), (Status::INVALID, "frame"));
 }
 
 #[test]
@@ -290,10 +291,12 @@ fn a_level_can_be_named() {
         }
     }
     let wrong = CpuBackend {
-        level: "mmx".parse(),
-        ..CpuBackend::new(u32::MAX)
+        limit: Limit::Variable("mmx".parse().map(Some)),
     };
-    for error in [wrong.devices().unwrap_err(), wrong.open(0).err().unwrap()] {
+    for error in [
+        wrong.devices().unwrap_err(),
+        wrong.open(&OpenRequest::new(0)).err().unwrap(),
+    ] {
         assert_eq!(
             error.to_string(),
             "VMAFX_CPU_LEVEL: there is no CPU level `mmx`; the levels are: portable, avx2, avx512, avx512vnni (invalid)"

@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use vmafx_api::{Chroma, FrameFormat};
-use vmafx_engine::{FeatureSpec, builtin_backends};
+use vmafx_api::{Backend, Chroma, FrameFormat, OpenRequest};
+use vmafx_engine::FeatureSpec;
 use vmafx_metrics::{OptionInfo, OptionKind, format_g};
 use vmafx_models::catalog;
 
@@ -78,9 +78,9 @@ fn devices(feature: &FeatureSpec) -> Vec<String> {
     };
     let request = feature.options.request();
     let mut names = Vec::new();
-    for backend in builtin_backends() {
+    for backend in Backend::builtin().unwrap_or_default() {
         for info in backend.devices().unwrap_or_default() {
-            let device = backend.open(info.index);
+            let device = backend.open(&OpenRequest::new(info.index));
             if device.is_ok_and(|d| d.supports(&request, &format).is_ok()) {
                 names.push(format!("{}:{}", info.backend, info.index));
             }
@@ -196,35 +196,38 @@ pub(crate) fn backends(json: bool) -> Result<(), Failure> {
 }
 
 fn backend_list() -> Vec<Value> {
-    let list = builtin_backends().into_iter().map(|backend| {
-        let info = backend.info();
-        let devices = backend.devices();
-        let error = devices.as_ref().err().map(ToString::to_string);
-        let devices = devices.unwrap_or_default();
-        let devices = devices.iter().map(|device| {
+    let list = Backend::builtin()
+        .unwrap_or_default()
+        .into_iter()
+        .map(|backend| {
+            let info = backend.info();
+            let devices = backend.devices();
+            let error = devices.as_ref().err().map(ToString::to_string);
+            let devices = devices.unwrap_or_default();
+            let devices = devices.iter().map(|device| {
+                json!({
+                    "name": format!("{}:{}", device.backend, device.index),
+                    "model": device.name,
+                    "isa": device.isa,
+                    "memory_bytes": device.total_memory,
+                    "reads": device.memory_kinds.to_string(),
+                })
+            });
             json!({
-                "name": format!("{}:{}", device.backend, device.index),
-                "model": device.name,
-                "isa": device.isa,
-                "memory_bytes": device.total_memory,
-                "reads": device.memory_kinds.to_string(),
+                "name": info.id,
+                "title": info.name,
+                "version": info.version,
+                "library": info.library,
+                "error": error,
+                "devices": devices.collect::<Vec<_>>(),
             })
         });
-        json!({
-            "name": info.id,
-            "title": info.name,
-            "version": info.version,
-            "library": info.library,
-            "error": error,
-            "devices": devices.collect::<Vec<_>>(),
-        })
-    });
     list.collect()
 }
 
 fn backend_text() -> String {
     let mut text = String::new();
-    for backend in builtin_backends() {
+    for backend in Backend::builtin().unwrap_or_default() {
         let info = backend.info();
         let place = match info.library.is_empty() {
             true => "part of this program",

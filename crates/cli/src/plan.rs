@@ -3,9 +3,11 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use vmafx_api::GpuBackend;
-use vmafx_backend_cpu::{self as cpu, CpuBackend};
-use vmafx_engine::{EngineError, ErrorKind, FeatureSpec, ModelSpec, Request, builtin_backends};
+use vmafx_api::{Backend, OptionSetting, OptionValue};
+use vmafx_backend_cpu as cpu;
+use vmafx_engine::{
+    BackendOption, EngineError, ErrorKind, FeatureCatalog, FeatureSpec, ModelSpec, Request, Warning,
+};
 use vmafx_models::{ModelError, Scoring, catalog};
 
 use crate::args::{Addition, ScoreArgs};
@@ -15,13 +17,15 @@ use crate::syntax::{ModelArgument, ModelSource};
 /// Features and models of a run.
 pub(crate) struct Plan {
     pub(crate) request: Request,
-    pub(crate) backends: Vec<Arc<dyn GpuBackend>>,
+    pub(crate) backends: Vec<Backend>,
     /// Names that the user knows the models by: name or path.
     pub(crate) labels: Vec<String>,
     /// Metrics that were asked for by name.
     pub(crate) asked: Vec<&'static str>,
     /// What a user should know.
     pub(crate) notes: Vec<String>,
+    /// What a user should know of the backends.
+    pub(crate) warnings: Vec<Warning>,
 }
 
 /// Why a model cannot be had.
@@ -39,6 +43,8 @@ impl Plan {
     /// Unknown features, options, models; values out of range; two models of one name; a
     /// preset with metrics that do not exist; nothing to compute.
     pub(crate) fn new(args: &ScoreArgs) -> Result<Self, Failure> {
+        let backends = backends(args)?;
+        let (catalog, warnings) = FeatureCatalog::new(&backends);
         let mut models = Vec::new();
         let mut features = Vec::new();
         for addition in &args.additions {
@@ -46,7 +52,7 @@ impl Plan {
                 Addition::Model(model) => models.push(model.clone()),
                 Addition::Feature(feature) => features.push(feature.clone()),
                 Addition::Preset(preset) => {
-                    let known = |name: &str| vmafx_metrics::find(name).is_some();
+                    let known = |name: &str| catalog.find(name).is_some();
                     features.extend(preset.features(known).class(Class::Model)?);
                     models.extend(preset.models());
                 }
@@ -89,7 +95,9 @@ impl Plan {
         for feature in &features {
             let options = feature.options.iter();
             let options = options.map(|(option, value)| (option.as_str(), value.as_str()));
-            let spec = FeatureSpec::with_options(&feature.name, options).class(Class::Model)?;
+            let spec = catalog
+                .feature(&feature.name, options)
+                .class(Class::Model)?;
             asked.push(spec.name());
             request.features.push(spec);
         }
@@ -103,13 +111,23 @@ impl Plan {
             .iter()
             .map(|model| model.source.to_string())
             .collect();
-        let backends = backends(args)?;
+        if args.cpumask != 0 {
+            request.backend_options.push(BackendOption {
+                backend: cpu::ID.to_owned(),
+                // The bits of the mask, whatever the sign.
+                setting: OptionSetting::new(
+                    cpu::MASK_OPTION,
+                    OptionValue::Int(args.cpumask as i32),
+                ),
+            });
+        }
         Ok(Plan {
             request,
             backends,
             labels,
             asked,
             notes,
+            warnings,
         })
     }
 }
@@ -147,18 +165,9 @@ fn refused(model: &ModelArgument, source: ModelError) -> PlanError {
     PlanError { model, source }
 }
 
-/// The backends that may be used: those of this program, the CPU's without the instruction sets
-/// that `--cpumask` switches off, and no other if `--gpumask` switches GPU devices off.
-fn backends(args: &ScoreArgs) -> Result<Vec<Arc<dyn GpuBackend>>, Failure> {
-    let mut backends = builtin_backends();
-    if args.cpumask != 0 {
-        for backend in backends
-            .iter_mut()
-            .filter(|backend| backend.info().id == cpu::ID)
-        {
-            *backend = Arc::new(CpuBackend::new(args.cpumask));
-        }
-    }
+/// The backends that may be used: only the CPU's if `--gpumask` switches GPU devices off.
+fn backends(args: &ScoreArgs) -> Result<Vec<Backend>, Failure> {
+    let mut backends = Backend::builtin().class(Class::Internal)?;
     if args.gpumask != 0 {
         let (mask, wanted) = (args.gpumask, args.backend.as_deref().unwrap_or(cpu::ID));
         if wanted.split(':').next() != Some(cpu::ID) {

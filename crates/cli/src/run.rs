@@ -56,6 +56,9 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     for text in args.note.iter().chain(&plan.notes).chain(&pair.notes) {
         context.warn(Warning::Note(text.clone()));
     }
+    for warning in std::mem::take(&mut plan.warnings) {
+        context.warn(warning);
+    }
     if !args.quiet {
         note(&opening(args, &plan, &pair, &context, most));
     }

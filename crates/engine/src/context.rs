@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use vmafx_api::{Frame, FrameFormat, FrameJob, FramePair, FramePool, GpuBackend, HostFrame};
+use vmafx_api::{Backend, Frame, FrameFormat, FrameJob, FramePair, FramePool, HostFrame};
 
 use crate::alignment::{Alignment, MAX_ALIGNMENT_RANGE};
 use crate::error::{EngineError, ScoreError};
 use crate::pooling::Pooling;
 use crate::provenance::{FeatureRecord, ModelRecord, Provenance};
 use crate::queue::Queue;
-use crate::registration::{Plan, builtin_backends};
+use crate::registration::Plan;
 use crate::report::Outcome;
 use crate::request::{Input, Request};
 use crate::sequence::{FrameScores, Sequencer};
@@ -115,7 +115,8 @@ impl Context {
     /// # Errors
     /// See [`with_backends`](Context::with_backends).
     pub fn new(format: FrameFormat, request: Request) -> Result<Self, EngineError> {
-        Context::with_backends(format, request, &builtin_backends())
+        let backends = Backend::builtin().map_err(|source| EngineError::Backend { source })?;
+        Context::with_backends(format, request, &backends)
     }
 
     /// Makes a context for clips of `format`. A feature goes to the first device that takes it;
@@ -128,7 +129,7 @@ impl Context {
     pub fn with_backends(
         format: FrameFormat,
         request: Request,
-        backends: &[Arc<dyn GpuBackend>],
+        backends: &[Backend],
     ) -> Result<Self, EngineError> {
         let range = |name, value, max| match value <= max {
             true => Ok(()),

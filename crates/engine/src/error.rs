@@ -105,6 +105,24 @@ pub enum EngineError {
     /// The set-up was refused; nothing was scored.
     #[error("{}", list(.0))]
     Refused(Vec<SetupRefusal>),
+    /// A backend of this program that breaks the rules of its description.
+    #[error("a backend of this program cannot be used: {source}")]
+    Backend {
+        /// Which rule.
+        source: ApiError,
+    },
+    /// A value of a backend's own feature that is not a finite number.
+    #[error("frame {frame}: {device} gave {value} as score `{name}`, which is no finite number")]
+    NotFinite {
+        /// Number of the frame.
+        frame: u64,
+        /// The device.
+        device: String,
+        /// Name of the score.
+        name: String,
+        /// The value.
+        value: f64,
+    },
     /// A device refused a plan that it had agreed to.
     #[error("{device} could not be made ready: {source}")]
     Prepare {
@@ -245,6 +263,8 @@ impl EngineError {
                 .first()
                 .map_or(ErrorKind::Internal, SetupRefusal::kind),
             EngineError::UnknownDevice { .. }
+            | EngineError::Backend { .. }
+            | EngineError::NotFinite { .. }
             | EngineError::Prepare { .. }
             | EngineError::Admission { .. }
             | EngineError::Device { .. } => ErrorKind::Backend,

@@ -30,6 +30,7 @@
 
 mod alignment;
 mod context;
+mod described;
 mod error;
 mod pooling;
 mod prediction;
@@ -47,6 +48,7 @@ mod worker;
 
 pub use alignment::MAX_ALIGNMENT_RANGE;
 pub use context::Context;
+pub use described::FeatureCatalog;
 pub use error::{EngineError, ErrorKind, ScoreError, SetupRefusal};
 pub use pooling::{ParsePoolingError, Pooling};
 pub use prediction::ModelSpec;
@@ -54,9 +56,8 @@ pub use provenance::{
     FeatureRecord, FrameCounts, InputRecord, ModelRecord, OptionRecord, Provenance, SCHEMA_VERSION,
     WarningRecord,
 };
-pub use registration::builtin_backends;
 pub use report::{Outcome, OutputFormat, ParsePrecisionError, Precision};
-pub use request::{FeatureSpec, Input, InputInfo, Request};
+pub use request::{BackendOption, FeatureSpec, Input, InputInfo, Request};
 pub use sequence::FrameScores;
 pub use store::Scores;
 pub use warning::Warning;

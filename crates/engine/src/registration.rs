@@ -12,25 +12,17 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
-use std::sync::Arc;
 
 use vmafx_api::{
-    ApiError, BackendInfo, BuiltinBackend, Device, DeviceInfo, Extractor, FeatureRequest,
-    FrameFormat, GpuBackend, PlanRequest,
+    ApiError, Backend, BackendInfo, Device, Extractor, FeatureRequest, FrameFormat, OpenRequest,
+    PlanRequest, Status,
 };
 use vmafx_metrics::{Output, option_text};
 
+use crate::described;
 use crate::error::{EngineError, SetupRefusal};
-use crate::request::FeatureSpec;
+use crate::request::{BackendOption, FeatureSpec, Request};
 use crate::warning::Warning;
-
-/// The backends that are part of this program, in the order in which they are asked: by
-/// [priority](BackendInfo::priority), the highest first, then by identifier.
-pub fn builtin_backends() -> Vec<Arc<dyn GpuBackend>> {
-    let mut backends: Vec<_> = BuiltinBackend::all().collect();
-    backends.sort_by(|a, b| rank(a.info()).cmp(&rank(b.info())));
-    backends
-}
 
 /// The place of a backend among others; the smallest is asked first.
 fn rank(info: &BackendInfo) -> (Reverse<i32>, &str) {
@@ -48,7 +40,7 @@ pub(crate) struct Registered {
 
 /// Work that one device does for a frame.
 pub(crate) struct Plan {
-    pub(crate) extractor: Box<dyn Extractor>,
+    pub(crate) extractor: Extractor,
     /// `backend:number` of the device.
     pub(crate) device: String,
     /// Whether it sees frames that subsampling leaves out.
@@ -59,6 +51,12 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn failed(&self, frame: u64, source: ApiError) -> EngineError {
+        if source.status == Status::PANIC {
+            return EngineError::Panic {
+                frame,
+                message: format!("{}: {}", self.device, source.message),
+            };
+        }
         EngineError::Device {
             frame,
             device: self.device.clone(),
@@ -67,23 +65,10 @@ impl Plan {
     }
 }
 
-/// A device in use.
-pub(crate) struct UsedDevice {
-    pub(crate) backend: BackendInfo,
-    pub(crate) info: DeviceInfo,
-    device: Arc<dyn Device>,
-}
-
-impl UsedDevice {
-    fn name(&self) -> String {
-        format!("{}:{}", self.info.backend, self.info.index)
-    }
-}
-
 /// Everything that registration decides.
 pub(crate) struct Registration {
     pub(crate) features: Vec<Registered>,
-    pub(crate) devices: Vec<UsedDevice>,
+    pub(crate) devices: Vec<Device>,
     pub(crate) plans: Vec<Plan>,
     /// Values of one frame.
     pub(crate) values: usize,
@@ -142,26 +127,31 @@ fn difference(a: &FeatureSpec, b: &FeatureSpec) -> (String, String) {
 
 /// A device that may be asked, opened when it first is.
 struct Candidate<'a> {
-    backend: &'a Arc<dyn GpuBackend>,
-    index: u32,
-    opened: Option<Result<Arc<dyn Device>, ApiError>>,
+    backend: &'a Backend,
+    request: OpenRequest,
+    opened: Option<Result<Device, ApiError>>,
 }
 
 impl Candidate<'_> {
     fn name(&self) -> String {
-        format!("{}:{}", self.backend.info().id, self.index)
+        format!("{}:{}", self.backend.info().id, self.request.index)
     }
 
     fn supports(
         &mut self,
         feature: &FeatureRequest,
         format: &FrameFormat,
-    ) -> Result<Arc<dyn Device>, ApiError> {
-        let open = || self.backend.open(self.index);
+    ) -> Result<Device, ApiError> {
+        let open = || self.backend.open(&self.request);
         let device = self.opened.get_or_insert_with(open).clone()?;
         device.supports(feature, format)?;
         Ok(device)
     }
+}
+
+/// `backend:number` of a device.
+pub(crate) fn name(device: &Device) -> String {
+    format!("{}:{}", device.info().backend, device.info().index)
 }
 
 /// A device or backend, and why it is not used.
@@ -170,8 +160,9 @@ type Reason = (String, String);
 /// The devices that the request allows, in order, and the backends that do not answer, with
 /// their reasons.
 fn candidates<'a>(
-    backends: &'a [Arc<dyn GpuBackend>],
+    backends: &'a [Backend],
     wanted: Option<&str>,
+    options: &[BackendOption],
 ) -> Result<(Vec<Candidate<'a>>, Vec<Reason>), EngineError> {
     let mut ranked: Vec<_> = backends.iter().collect();
     ranked.sort_by(|a, b| rank(a.info()).cmp(&rank(b.info())));
@@ -185,13 +176,20 @@ fn candidates<'a>(
     let mut all = Vec::new();
     let mut silent = Vec::new();
     for backend in ranked {
+        let id = &backend.info().id;
+        let options = options.iter().filter(|option| option.backend == *id);
+        let options: Vec<_> = options.map(|option| option.setting.clone()).collect();
         match backend.devices() {
-            Ok(devices) => all.extend(devices.iter().map(|device| Candidate {
-                backend,
-                index: device.index,
-                opened: None,
+            Ok(devices) => all.extend(devices.iter().map(|device| {
+                let mut request = OpenRequest::new(device.index);
+                request.options = options.clone();
+                Candidate {
+                    backend,
+                    request,
+                    opened: None,
+                }
             })),
-            Err(error) => silent.push((backend.info().id.clone(), error.to_string())),
+            Err(error) => silent.push((id.clone(), error.to_string())),
         }
     }
     let Some(wanted) = wanted else {
@@ -218,56 +216,58 @@ fn candidates<'a>(
 pub(crate) fn register(
     format: &FrameFormat,
     features: Vec<FeatureSpec>,
-    backends: &[Arc<dyn GpuBackend>],
-    wanted: Option<&str>,
-    subsample: u32,
+    backends: &[Backend],
+    request: &Request,
     mut refusals: Vec<SetupRefusal>,
 ) -> Result<Registration, EngineError> {
-    let (mut candidates, silent) = candidates(backends, wanted)?;
+    let wanted = request.device.as_deref();
+    let (mut candidates, silent) = candidates(backends, wanted, &request.backend_options)?;
     let unavailable = |(backend, reason)| Warning::BackendUnavailable { backend, reason };
     let mut warnings: Vec<_> = silent.iter().cloned().map(unavailable).collect();
-    let mut devices: Vec<UsedDevice> = Vec::new();
+    let mut devices: Vec<Device> = Vec::new();
     let mut placed = Vec::new();
     for spec in features {
-        let request = spec.options.request();
+        let feature = spec.options.request();
         // Devices that do not take the feature, with their reasons.
-        let mut passed: Vec<Reason> = Vec::new();
-        let found = candidates.iter_mut().find_map(|candidate| {
-            match candidate.supports(&request, format) {
-                Ok(device) => Some((candidate.backend.info().clone(), device)),
-                Err(reason) => {
-                    passed.push((candidate.name(), reason.to_string()));
-                    None
-                }
+        let mut passed: Vec<(String, ApiError)> = Vec::new();
+        let mut concerned = candidates
+            .iter_mut()
+            .filter(|candidate| described::concerns(candidate.backend, &spec));
+        let found = concerned.find_map(|candidate| match candidate.supports(&feature, format) {
+            Ok(device) => Some(device),
+            Err(reason) => {
+                passed.push((candidate.name(), reason));
+                None
             }
         });
-        let Some((backend, device)) = found else {
-            passed.extend(silent.iter().cloned());
+        let Some(device) = found else {
+            let passed = passed.into_iter();
+            let passed = passed.map(|(device, reason)| (device, reason.to_string()));
+            let passed = passed.chain(silent.iter().cloned()).collect();
             refusals.push(refused(&spec, wanted, passed));
             continue;
         };
-        let info = device.info().clone();
-        let same = |used: &UsedDevice| Arc::ptr_eq(&used.device, &device);
+        let same = |used: &Device| used.is(&device);
         let number = devices.iter().position(same).unwrap_or_else(|| {
-            devices.push(UsedDevice {
-                backend,
-                info,
-                device,
-            });
+            devices.push(device.clone());
             devices.len() - 1
         });
-        warnings.extend(passed.into_iter().map(|(from, reason)| Warning::Fallback {
+        // Who does not know a feature at all was never a candidate for it.
+        let passed = passed
+            .into_iter()
+            .filter(|(_, reason)| reason.status != Status::NOT_FOUND);
+        warnings.extend(passed.map(|(from, reason)| Warning::Fallback {
             feature: spec.name().to_owned(),
             from,
-            to: devices[number].name(),
-            reason,
+            to: name(&devices[number]),
+            reason: reason.to_string(),
         }));
         placed.push((spec, number));
     }
     if !refusals.is_empty() {
         return Err(EngineError::Refused(refusals));
     }
-    let (features, plans) = plan(format, placed, &devices, subsample)?;
+    let (features, plans) = plan(format, placed, &devices, request.subsample.get())?;
     Ok(Registration {
         values: plans.last().map_or(0, |plan| plan.values.end),
         history: plans
@@ -308,7 +308,7 @@ fn refused(spec: &FeatureSpec, wanted: Option<&str>, passed: Vec<Reason>) -> Set
 fn plan(
     format: &FrameFormat,
     placed: Vec<(FeatureSpec, usize)>,
-    devices: &[UsedDevice],
+    devices: &[Device],
     subsample: u32,
 ) -> Result<(Vec<Registered>, Vec<Plan>), EngineError> {
     let every_frame = |spec: &FeatureSpec| subsample == 1 || spec.metric.definition().every_frame;
@@ -328,10 +328,10 @@ fn plan(
                 .collect();
             let request = PlanRequest::new(*format, &requests);
             let prepare = |source| EngineError::Prepare {
-                device: used.name(),
+                device: name(used),
                 source,
             };
-            let extractor = used.device.prepare(&request).map_err(prepare)?;
+            let extractor = used.prepare(&request).map_err(prepare)?;
             let start = plans.last().map_or(0, |plan| plan.values.end);
             let mut end = start;
             for &i in &members {
@@ -342,7 +342,7 @@ fn plan(
             }
             if extractor.columns() != end - start {
                 return Err(prepare(ApiError::new(
-                    vmafx_api::Status::INTERNAL,
+                    Status::INTERNAL,
                     "columns",
                     format!(
                         "the plan answers with {} values a frame, its features have {}",
@@ -353,7 +353,7 @@ fn plan(
             }
             plans.push(Plan {
                 extractor,
-                device: used.name(),
+                device: name(used),
                 every_frame: every,
                 values: start..end,
             });

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
+use vmafx_api::OptionSetting;
 use vmafx_metrics::{Metric, Options};
 
+use crate::described::FeatureCatalog;
 use crate::error::EngineError;
 use crate::pooling::Pooling;
 use crate::prediction::ModelSpec;
@@ -23,6 +25,8 @@ pub struct Request {
     pub threads: usize,
     /// Only this device may be used: `backend` or `backend:number`. Default: any.
     pub device: Option<String>,
+    /// Options of backends, given to every device of theirs that is opened. Default: none.
+    pub backend_options: Vec<BackendOption>,
     /// Frames up to which a shift between the clips is looked for, in host frames only; 0 = not
     /// at all, at most [`MAX_ALIGNMENT_RANGE`](crate::MAX_ALIGNMENT_RANGE). Default 5.
     pub alignment_range: u32,
@@ -42,12 +46,22 @@ impl Default for Request {
             subsample: NonZeroU32::MIN,
             threads: 0,
             device: None,
+            backend_options: Vec::new(),
             alignment_range: 5,
             extra_pooling: Vec::new(),
             inputs: Default::default(),
             options: Vec::new(),
         }
     }
+}
+
+/// An option of a backend.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BackendOption {
+    /// Identifier of the backend.
+    pub backend: String,
+    /// The option and its value.
+    pub setting: OptionSetting,
 }
 
 /// One of the two clips.
@@ -96,40 +110,13 @@ impl FeatureSpec {
         FeatureSpec { metric, options }
     }
 
-    /// The metric called `name` with options set, each by full name or alias and as text; of
-    /// an option given twice the last counts.
+    /// Reads `name` or `name=option=value:option=value`, of a feature of this program: short text
+    /// without quotes or escapes, so no value holds a colon. Programs that take such text from
+    /// users have a grammar of their own.
     ///
     /// # Errors
-    /// An unknown feature or option, a value out of range.
-    pub fn with_options<'a>(
-        name: &str,
-        options: impl IntoIterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Self, EngineError> {
-        let metric = vmafx_metrics::find(name).ok_or_else(|| EngineError::UnknownFeature {
-            name: name.to_owned(),
-            known: {
-                let all = vmafx_metrics::all();
-                let names: Vec<_> = all.iter().map(|m| m.definition().name).collect();
-                names.join(", ")
-            },
-        })?;
-        let mut feature = FeatureSpec::new(metric);
-        for (option, value) in options {
-            let set = feature.options.set_text(option, value);
-            set.map_err(|source| EngineError::Option {
-                spec: name.to_owned(),
-                source: Box::new(source),
-            })?;
-        }
-        Ok(feature)
-    }
-
-    /// Reads `name` or `name=option=value:option=value` for
-    /// [`with_options`](FeatureSpec::with_options): short text without quotes or escapes, so no
-    /// value holds a colon. Programs that take such text from users have a grammar of their own.
-    ///
-    /// # Errors
-    /// Those of `with_options`; text of another form, such as an empty option or value.
+    /// Those of [`FeatureCatalog::feature`]; text of another form, such as an empty option or
+    /// value.
     pub fn parse(spec: &str) -> Result<Self, EngineError> {
         let (name, list) = match spec.split_once('=') {
             Some((name, list)) => (name, Some(list)),
@@ -144,7 +131,7 @@ impl FeatureSpec {
                 part: part.to_owned(),
             })?);
         }
-        FeatureSpec::with_options(name, options)
+        FeatureCatalog::builtin().feature(name, options)
     }
 
     /// Name of the metric.

@@ -10,6 +10,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use vmafx_api::Value;
 use vmafx_metrics::{Aggregate, Clip, Emission};
 
 use crate::alignment::Alignment;
@@ -58,6 +59,27 @@ pub(crate) struct Stage {
     /// Its columns among the values of a frame.
     pub(crate) values: Range<usize>,
     pub(crate) every_frame: bool,
+    /// The device, if the scores are a backend's own and have to be finite.
+    pub(crate) checked: Option<String>,
+}
+
+impl Stage {
+    /// The first value that is not a finite number, as an error.
+    fn check(&self, frame: u64, values: &[Value]) -> Result<(), EngineError> {
+        let Some(device) = &self.checked else {
+            return Ok(());
+        };
+        let mut scores = values.iter().zip(self.clip.scores());
+        match scores.find(|(value, _)| !value.as_score().is_finite()) {
+            Some((value, score)) => Err(EngineError::NotFinite {
+                frame,
+                device: device.clone(),
+                name: score.name.clone(),
+                value: value.as_score(),
+            }),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What is known only at the end of a clip.
@@ -205,6 +227,7 @@ impl Sequencer {
             let stage = &mut self.stages[number];
             if listed || stage.every_frame {
                 let values = &result.values[stage.values.clone()];
+                stage.check(frame, values)?;
                 stage
                     .clip
                     .push(frame, values, &mut |emission| emissions.push(emission));

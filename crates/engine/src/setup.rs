@@ -5,12 +5,11 @@
 //! together; the order of scores is libvmaf's (features in the order of their first request,
 //! scores that wait for later frames behind the others, then models, then what collections add).
 
-use std::sync::Arc;
-
-use vmafx_api::{FrameFormat, GpuBackend};
+use vmafx_api::{Backend, FrameFormat};
 use vmafx_metrics::{Clip, option_text};
 use vmafx_models::{BoundFeature, catalog};
 
+use crate::described;
 use crate::error::{EngineError, SetupRefusal};
 use crate::prediction::{ModelSpec, Predictor};
 use crate::provenance::{FeatureRecord, ModelRecord, OptionRecord};
@@ -34,7 +33,7 @@ pub(crate) struct Setup {
 pub(crate) fn set_up(
     format: FrameFormat,
     request: &Request,
-    backends: &[Arc<dyn GpuBackend>],
+    backends: &[Backend],
 ) -> Result<Setup, EngineError> {
     if request.features.is_empty() && request.models.is_empty() {
         return Err(EngineError::NothingToScore);
@@ -70,15 +69,13 @@ pub(crate) fn set_up(
     let mut names = Names::default();
     let columns = feature_columns(&mut names, &features, &clips)?;
     let predictors = predictors(&mut names, &models, &features, &mut refusals)?;
-    let device = request.device.as_deref();
-    let subsample = request.subsample.get();
-    let mut registration =
-        registration::register(&format, features, backends, device, subsample, refusals)?;
+    let mut registration = registration::register(&format, features, backends, request, refusals)?;
     warnings.append(&mut registration.warnings);
 
     let features = registration.features.iter().zip(&clips);
     let features = features.map(|(feature, clip)| {
-        let used = &registration.devices[feature.device];
+        let device = &registration.devices[feature.device];
+        let (backend, info) = (device.backend().info(), device.info());
         let options = feature.spec.options.request().options;
         FeatureRecord {
             name: feature.spec.name().to_owned(),
@@ -91,12 +88,12 @@ pub(crate) fn set_up(
                 .iter()
                 .map(|score| score.name.clone())
                 .collect(),
-            backend: used.backend.id.clone(),
-            backend_version: used.backend.version.clone(),
-            device: used.info.index,
-            device_name: used.info.name.clone(),
-            isa: used.info.isa.clone(),
-            library: used.backend.library.clone(),
+            backend: backend.id.clone(),
+            backend_version: backend.version.clone(),
+            device: info.index,
+            device_name: info.name.clone(),
+            isa: info.isa.clone(),
+            library: backend.library.clone(),
         }
     });
     let features = features.collect();
@@ -106,6 +103,8 @@ pub(crate) fn set_up(
         columns,
         values: feature.values.clone(),
         every_frame: feature.spec.metric.definition().every_frame,
+        checked: described::is_described(feature.spec.metric)
+            .then(|| registration::name(&registration.devices[feature.device])),
     });
     Ok(Setup {
         stages: stages.collect(),

@@ -42,6 +42,13 @@ pub enum Warning {
         /// Why.
         reason: String,
     },
+    /// A backend describes a feature of a name that is another's.
+    FeatureTaken {
+        /// Name of the feature.
+        feature: String,
+        /// Name of the backend.
+        backend: String,
+    },
     /// Frames of another size than the model was trained for.
     ModelSize {
         /// Name of the model.
@@ -84,6 +91,7 @@ impl Warning {
             Warning::OptionsIgnored { .. } => "options-ignored",
             Warning::Fallback { .. } => "fallback",
             Warning::BackendUnavailable { .. } => "backend-unavailable",
+            Warning::FeatureTaken { .. } => "feature-taken",
             Warning::ModelSize { .. } => "model-size",
             Warning::Misaligned { .. } => "misaligned",
             Warning::EndedEarly { .. } => "ended-early",
@@ -122,6 +130,11 @@ impl fmt::Display for Warning {
             Warning::BackendUnavailable { backend, reason } => {
                 write!(f, "backend {backend} cannot be used: {reason}")
             }
+            Warning::FeatureTaken { feature, backend } => write!(
+                f,
+                "the feature {feature} of backend {backend} is not used: another feature has \
+                 that name"
+            ),
             Warning::ModelSize {
                 model,
                 assumes,

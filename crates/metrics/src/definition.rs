@@ -79,6 +79,11 @@ impl OptionInfo {
         Self::new(name, OptionKind::Float { default, min, max }, help)
     }
 
+    /// A word with its default.
+    pub const fn word(name: &'static str, default: &'static str, help: &'static str) -> Self {
+        Self::new(name, OptionKind::Text { default }, help)
+    }
+
     const fn new(name: &'static str, kind: OptionKind, help: &'static str) -> Self {
         OptionInfo {
             name,
@@ -129,6 +134,8 @@ pub enum Exactness {
     /// exponential of the C library lies on the way, and [`math`](crate::math) may round a rare
     /// one to the other neighbour.
     Near(f64),
+    /// Not comparable: libvmaf has no such score.
+    NotUpstreams,
 }
 
 impl Exactness {
@@ -146,6 +153,7 @@ impl Exactness {
                 (upstream - value).abs() <= share * upstream.abs()
                     && format!("{upstream:.6}") == format!("{value:.6}")
             }
+            Exactness::NotUpstreams => false,
         }
     }
 }

@@ -98,7 +98,10 @@ fn a_panic_becomes_an_error() {
             ..Behaviour::default()
         };
         let (_, error) = run(behaviour, threads);
-        assert!(matches!(error, EngineError::Panic { frame: 21, .. }));
+        assert!(
+            matches!(error, EngineError::Panic { frame: 21, .. }),
+            "{error}"
+        );
         assert!(
             error.to_string().contains("the backend's own bug"),
             "{error}"

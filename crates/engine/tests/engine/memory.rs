@@ -4,7 +4,7 @@
 use std::num::NonZeroU32;
 use std::process::Command;
 
-use vmafx_api::{DeviceFrame, Frame};
+use vmafx_api::Frame;
 use vmafx_engine::{
     Context, EngineError, ErrorKind, Input, OutputFormat, Pooling, Precision, Warning,
 };
@@ -18,12 +18,13 @@ fn frames_of_other_devices_are_refused() {
     let request = request(&["probe", "step"], 2);
     let mut context = Context::with_backends(format(16, 16, 8), request, &list).unwrap();
     feed(&mut context, 5).unwrap();
-    let elsewhere: Box<dyn DeviceFrame> = Box::new(Elsewhere(*context.format()));
+    let elsewhere = elsewhere(*context.format());
     let reference = context.frame().unwrap();
     let error = context.submit(reference, elsewhere).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "frame 5 of the distorted input: fake:0 does not take it: frame: dma-buf (not supported)"
+        "frame 5 of the distorted input: fake:0 does not take it: frame: the samples are \
+         in dma-buf; host memory is read and no other; the frame is of other:0 (not supported)"
     );
     assert_eq!(error.kind(), ErrorKind::Backend);
     assert_eq!(context.submitted(), 5);
@@ -41,13 +42,13 @@ fn frames_of_other_devices_are_refused() {
 #[test]
 fn the_cpu_takes_host_frames() {
     let mut context = Context::new(format(32, 32, 8), request(&["psnr"], 1)).unwrap();
-    let elsewhere = Frame::Device(Box::new(Elsewhere(*context.format())));
+    let elsewhere = Frame::Device(elsewhere(*context.format()));
     let distorted = context.frame().unwrap();
     let error = context.submit(elsewhere, distorted).unwrap_err();
     assert_eq!(
         error.to_string(),
         "frame 0 of the reference input: cpu:0 does not take it: frame: the CPU reads host memory, \
-         not dma-buf of other:3 (not supported)"
+         not dma-buf; the frame is of other:0 (not supported)"
     );
 }
 

@@ -11,9 +11,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use vmafx_api::{
-    ApiError, BackendInfo, Chroma, Device, DeviceFrame, DeviceInfo, Extractor, FeatureRequest,
-    Frame, FrameFormat, FrameJob, FramePool, GpuBackend, HostFrame, Import, MemoryKind,
-    MemoryKinds, PlanRequest, Samples, Status, Ticket, Value,
+    ApiError, Backend, BackendImpl, BackendInfo, Chroma, DeviceFrame, DeviceFrameImpl, DeviceImpl,
+    DeviceInfo, ExtractorImpl, FeatureDescription, FeatureRequest, FenceKind, FenceState,
+    FrameFormat, FramePool, FrameRef, HostFrame, ImportDescriptor, ImportImpl, Job, MemoryKind,
+    NativeFence, OpenRequest, PlanRequest, Samples, Status, Support, Ticket, Value,
 };
 use vmafx_engine::{Context, EngineError, FeatureSpec, Outcome, OutputFormat, Precision, Request};
 use vmafx_metrics::{
@@ -209,6 +210,8 @@ pub(crate) struct Behaviour {
     pub(crate) lies: Option<usize>,
     /// Where it comes among backends.
     pub(crate) priority: i32,
+    /// Features that it brings along.
+    pub(crate) describes: Vec<FeatureDescription>,
     /// Who is told of every frame whose work begins.
     pub(crate) started: Option<mpsc::Sender<u64>>,
     /// Counts how often it is asked for its devices or to open one.
@@ -219,33 +222,26 @@ pub(crate) struct Behaviour {
 #[derive(Clone, Debug)]
 pub(crate) struct Fake {
     info: BackendInfo,
-    device: DeviceInfo,
     behaviour: Behaviour,
 }
 
 impl Fake {
-    pub(crate) fn named(id: &str, behaviour: Behaviour) -> Arc<dyn GpuBackend> {
+    pub(crate) fn named(id: &str, behaviour: Behaviour) -> Backend {
         let mut info = BackendInfo::new(id, "a fake", "7.0");
-        info.library = format!("/lib/{id}.so");
         info.priority = behaviour.priority;
-        let mut device = DeviceInfo::new(id, 0, "fake processor", "f1");
-        device.memory_kinds = MemoryKinds::of(&[MemoryKind::HOST]);
-        Arc::new(Fake {
-            info,
-            device,
-            behaviour,
-        })
+        info.features.clone_from(&behaviour.describes);
+        Backend::new(Fake { info, behaviour }).unwrap()
     }
 }
 
 /// A list of one backend that behaves as told.
-pub(crate) fn fake(behaviour: Behaviour) -> Vec<Arc<dyn GpuBackend>> {
+pub(crate) fn fake(behaviour: Behaviour) -> Vec<Backend> {
     vec![Fake::named("fake", behaviour)]
 }
 
-impl GpuBackend for Fake {
-    fn info(&self) -> &BackendInfo {
-        &self.info
+impl BackendImpl for Fake {
+    fn info(&self) -> BackendInfo {
+        self.info.clone()
     }
 
     fn devices(&self) -> Result<Vec<DeviceInfo>, ApiError> {
@@ -256,43 +252,47 @@ impl GpuBackend for Fake {
                 "runtime",
                 "no driver is loaded",
             )),
-            false => Ok(vec![self.device.clone()]),
+            false => Ok(vec![DeviceImpl::info(self)]),
         }
     }
 
-    fn open(&self, _index: u32) -> Result<Arc<dyn Device>, ApiError> {
+    fn open(&self, _request: &OpenRequest) -> Result<Box<dyn DeviceImpl>, ApiError> {
         self.behaviour.asked.fetch_add(1, Ordering::SeqCst);
-        Ok(Arc::new(self.clone()))
+        Ok(Box::new(self.clone()))
     }
 }
 
-impl Device for Fake {
-    fn info(&self) -> &DeviceInfo {
-        &self.device
+impl DeviceImpl for Fake {
+    fn info(&self) -> DeviceInfo {
+        DeviceInfo::new("fake processor", "f1")
     }
 
-    fn supports(&self, feature: &FeatureRequest, _format: &FrameFormat) -> Result<(), ApiError> {
+    fn supports(
+        &self,
+        feature: &FeatureRequest,
+        _format: &FrameFormat,
+    ) -> Result<Support, ApiError> {
         let name = feature.feature.as_str();
-        let refused = self
-            .behaviour
-            .refuses
-            .iter()
-            .find(|(refused, _)| *refused == name);
+        let Behaviour {
+            refuses, describes, ..
+        } = &self.behaviour;
+        let refused = refuses.iter().find(|(refused, _)| *refused == name);
+        let described = describes.iter().any(|described| described.name == name);
         match refused {
             Some((_, reason)) => Err(ApiError::new(Status::NOT_SUPPORTED, name, *reason)),
-            None if ["probe", "step"].contains(&name) => Ok(()),
+            None if described || ["probe", "step"].contains(&name) => Ok(Support::host()),
             None => Err(ApiError::new(
-                Status::NOT_SUPPORTED,
+                Status::NOT_FOUND,
                 name,
                 "not a feature of the fake",
             )),
         }
     }
 
-    fn prepare(&self, plan: &PlanRequest<'_>) -> Result<Box<dyn Extractor>, ApiError> {
+    fn prepare(&self, plan: &PlanRequest<'_>) -> Result<Box<dyn ExtractorImpl>, ApiError> {
         let features = plan.features.iter().map(|feature| {
-            let metric = vmafx_metrics::find(&feature.feature).unwrap();
-            Options::from_request(metric.definition(), feature).unwrap()
+            let metric = vmafx_metrics::find(&feature.feature);
+            metric.map(|metric| Options::from_request(metric.definition(), feature).unwrap())
         });
         Ok(Box::new(FakePlan {
             features: features.collect(),
@@ -301,65 +301,78 @@ impl Device for Fake {
         }))
     }
 
-    fn import(&self) -> Option<&dyn Import> {
-        None
+    fn import(&self) -> Option<&dyn ImportImpl> {
+        Some(self)
     }
 }
 
 struct FakePlan {
-    features: Vec<Options>,
+    /// The options of a feature of this file, `None` for one that the fake describes.
+    features: Vec<Option<Options>>,
     behaviour: Behaviour,
     results: Mutex<std::collections::HashMap<u64, Vec<Value>>>,
 }
 
-/// A frame in memory that the fake does not read.
+/// A frame that is nowhere.
 #[derive(Debug)]
-pub(crate) struct Elsewhere(pub(crate) FrameFormat);
+struct Nowhere(FrameFormat);
 
-impl DeviceFrame for Elsewhere {
-    fn format(&self) -> &FrameFormat {
-        &self.0
+impl DeviceFrameImpl for Nowhere {
+    fn format(&self) -> FrameFormat {
+        self.0
     }
 
-    fn memory(&self) -> MemoryKind {
-        MemoryKind::DMA_BUF
-    }
-
-    fn device(&self) -> (&str, u32) {
-        ("other", 3)
-    }
-
-    fn as_any(&self) -> &dyn std::any::Any {
-        self
+    fn release_fence(&self, _kind: FenceKind) -> Result<NativeFence, ApiError> {
+        Ok(NativeFence::none())
     }
 }
 
-fn first_sample(frame: &Frame) -> i64 {
+impl ImportImpl for Fake {
+    fn import(&self, frame: &ImportDescriptor<'_>) -> Result<Box<dyn DeviceFrameImpl>, ApiError> {
+        Ok(Box::new(Nowhere(*frame.format())))
+    }
+
+    fn fence_poll(&self, _fence: &NativeFence) -> Result<FenceState, ApiError> {
+        Ok(FenceState::Signalled)
+    }
+
+    fn fence_wait(&self, _fence: &NativeFence, _timeout: Duration) -> Result<(), ApiError> {
+        Ok(())
+    }
+
+    fn fence_export(&self, fence: &NativeFence, _: FenceKind) -> Result<NativeFence, ApiError> {
+        Ok(*fence)
+    }
+
+    fn fence_destroy(&self, _fence: NativeFence) {}
+}
+
+/// A frame of `other:0`, in memory that no fake reads.
+pub(crate) fn elsewhere(format: FrameFormat) -> DeviceFrame {
+    let device = Fake::named("other", Behaviour::default());
+    let device = device.open(&OpenRequest::new(0)).unwrap();
+    let descriptor = ImportDescriptor::without_planes(MemoryKind::DMA_BUF, format);
+    device.import(&descriptor).unwrap()
+}
+
+fn first_sample(frame: &FrameRef<'_>) -> i64 {
     match frame.host().unwrap().luma().samples() {
         Samples::U8(samples) => i64::from(samples[0]),
         Samples::U16(samples) => i64::from(samples[0]),
     }
 }
 
-impl Extractor for FakePlan {
+impl ExtractorImpl for FakePlan {
     fn history(&self) -> usize {
-        usize::from(
-            self.features
-                .iter()
-                .any(|options| options.definition().name == "step"),
-        )
+        let steps = |options: &Options| options.definition().name == "step";
+        usize::from(self.features.iter().flatten().any(steps))
     }
 
     fn columns(&self) -> usize {
         self.behaviour.lies.unwrap_or(self.features.len())
     }
 
-    fn admits(&self, frame: &Frame) -> Result<(), ApiError> {
-        let refused = || ApiError::new(Status::NOT_SUPPORTED, "frame", frame.memory().to_string());
-        frame.host().map(drop).ok_or_else(refused)
-    }
-
-    fn submit(&self, job: &FrameJob) -> Result<Ticket, ApiError> {
+    fn submit(&self, job: &Job<'_>) -> Result<Ticket, ApiError> {
         let Behaviour {
             started,
             fails,
@@ -368,42 +381,46 @@ impl Extractor for FakePlan {
             jitter,
             ..
         } = &self.behaviour;
+        let index = job.index();
         if let Some(started) = started {
-            let _ = started.send(job.index);
+            let _ = started.send(index);
         }
         if *jitter {
-            let pause = job.index.wrapping_mul(2654435761) % 7;
+            let pause = index.wrapping_mul(2654435761) % 7;
             std::thread::sleep(Duration::from_micros(300 * pause));
         }
-        if fails.contains(&job.index) {
+        if fails.contains(&index) {
             return Err(ApiError::new(
                 Status::DEVICE,
                 "launch",
                 "the device was lost",
             ));
         }
-        assert_ne!(Some(job.index), *panics, "the backend's own bug");
-        let reference = first_sample(&job.pair.reference);
-        let result = self
-            .features
-            .iter()
-            .map(|options| match options.definition().name {
-                "probe" => {
-                    let told = values.iter().find(|(frame, _)| *frame == job.index);
-                    let difference = reference - first_sample(&job.pair.distorted);
-                    let value = difference as f64 * options.float("gain");
-                    Value::score(told.map_or(value, |(_, value)| *value))
-                }
-                _ => {
-                    assert_eq!(job.earlier.len() as u64, job.index.min(1));
-                    let earlier = job.earlier.first();
+        assert_ne!(Some(index), *panics, "the backend's own bug");
+        let reference = first_sample(&job.pair().reference);
+        let result = self.features.iter().map(|options| {
+            let name = options.as_ref().map(|options| options.definition().name);
+            match name {
+                Some("step") => {
+                    assert_eq!(job.earlier(1).is_some(), index > 0);
+                    let earlier = job.earlier(1);
                     let moved = earlier.map_or(0, |e| reference - first_sample(&e.reference));
                     Value::count(moved.unsigned_abs())
                 }
-            });
+                _ => {
+                    let told = values.iter().find(|(frame, _)| *frame == index);
+                    let difference = reference - first_sample(&job.pair().distorted);
+                    let gain = options
+                        .as_ref()
+                        .map_or(1.0, |options| options.float("gain"));
+                    let value = difference as f64 * gain;
+                    Value::score(told.map_or(value, |(_, value)| *value))
+                }
+            }
+        });
         let result = result.collect();
-        self.results.lock().unwrap().insert(job.index, result);
-        Ok(Ticket(job.index))
+        self.results.lock().unwrap().insert(index, result);
+        Ok(Ticket(index))
     }
 
     fn collect(&self, ticket: Ticket, values: &mut [Value]) -> Result<(), ApiError> {

@@ -1,10 +1,12 @@
 //! What is decided before the first frame: who computes what, and all refusals at once.
 
-use vmafx_engine::{Context, EngineError, ErrorKind, FeatureSpec, SetupRefusal, Warning};
+use vmafx_engine::{
+    Context, EngineError, ErrorKind, FeatureCatalog, FeatureSpec, SetupRefusal, Warning,
+};
 
 use crate::rig::*;
 
-fn backends(list: &[(&str, Behaviour)]) -> Vec<std::sync::Arc<dyn vmafx_api::GpuBackend>> {
+fn backends(list: &[(&str, Behaviour)]) -> Vec<vmafx_api::Backend> {
     list.iter()
         .map(|(id, behaviour)| Fake::named(id, behaviour.clone()))
         .collect()
@@ -34,7 +36,7 @@ fn the_first_device_that_takes_a_feature_computes_it() {
     let probe = &context.features()[1];
     assert_eq!(
         (&*probe.library, &*probe.isa, &*probe.backend_version),
-        ("/lib/one.so", "f1", "7.0")
+        ("", "f1", "7.0")
     );
     assert_eq!(probe.scores, ["probe", "probe_next"]);
     assert_eq!(
@@ -134,7 +136,7 @@ fn backends_are_asked_by_priority() {
     assert_eq!(first(&[("z", of(50)), ("m", of(50)), ("a", of(49))]), "m");
     assert_eq!(first(&[("b", of(0)), ("a", of(0))]), "a");
     assert_eq!(first(&[("b", of(i32::MIN)), ("a", of(i32::MAX))]), "a");
-    let builtin = vmafx_engine::builtin_backends();
+    let builtin = vmafx_api::Backend::builtin().unwrap();
     let cpu = builtin.iter().find(|backend| backend.info().id == "cpu");
     assert_eq!(cpu.unwrap().info().priority, 0);
 }
@@ -291,7 +293,9 @@ fn feature_texts_are_read_strictly() {
             format!("feature `{spec}`: `{part}` is not option=value")
         );
     }
-    let spec = FeatureSpec::with_options("probe", [("g", "2"), ("quiet", "true")]).unwrap();
+    let spec = FeatureCatalog::builtin()
+        .feature("probe", [("g", "2"), ("quiet", "true")])
+        .unwrap();
     assert_eq!(
         (spec.options.float("gain"), spec.options.bool("quiet")),
         (2.0, true)
