@@ -154,24 +154,13 @@ fn missing_library(said: &str, needed: &[String]) -> Option<String> {
     (!name.is_empty()).then(|| one_line(name))
 }
 
-/// The host's struct, and room behind it in which a plugin that does not heed `struct_size`
-/// leaves its mark.
-#[repr(C)]
-struct Answer {
-    plugin: Plugin,
-    beyond: [u8; BEYOND],
-}
-
-const BEYOND: usize = 1024;
-
 /// Calls the entry of a library that was just opened, and checks its answer.
 ///
 /// # Safety
 /// `handle` is an open library that is never closed, and its entry was not called before.
 unsafe fn enter(path: &Path, handle: *mut c_void, float_changed: bool) -> Ending {
-    let named = shown(path);
     if float_changed {
-        return Err(float_verdict(&named, Stage::Open));
+        return Err(float_verdict(path, Stage::Open));
     }
     // SAFETY: the handle is open by the caller's word; the library that it gives is turned back
     // into a handle before it could be closed.
@@ -184,7 +173,29 @@ unsafe fn enter(path: &Path, handle: *mut c_void, float_changed: bool) -> Ending
         return Err(elf::no_entry(path, &[]));
     };
     check_function(entry as *const c_void, &format!("`{ENTRY_SYMBOL}`"))?;
+    // SAFETY: the symbol's type is the wire's, it lies in a loaded library, and the caller says
+    // that it was not called before.
+    let opened = unsafe { negotiate(path, entry)? };
+    Ok(Box::leak(Box::new(opened)))
+}
 
+/// The host's struct, and room behind it in which a plugin that does not heed `struct_size`
+/// leaves its mark.
+#[repr(C)]
+struct Answer {
+    plugin: Plugin,
+    beyond: [u8; BEYOND],
+}
+
+const BEYOND: usize = 1024;
+
+/// Calls an entry and checks its answer.
+///
+/// # Safety
+/// `entry` keeps the contract of [`PluginEntry`], as far as that can be known, and was not
+/// called before.
+unsafe fn negotiate(path: &Path, entry: PluginEntry) -> Result<Opened, Verdict> {
+    let named = shown(path);
     let host = host_for(named.clone());
     // SAFETY: an `Answer` is numbers, pointers and optional functions, for which zero is a value.
     let mut answer = unsafe { MaybeUninit::<Answer>::zeroed().assume_init() };
@@ -197,7 +208,7 @@ unsafe fn enter(path: &Path, handle: *mut c_void, float_changed: bool) -> Ending
 
     let refuse = |reason, line: String| Verdict::new(Stage::Negotiate, reason, line);
     if float_changed {
-        return Err(float_verdict(&named, Stage::Negotiate));
+        return Err(float_verdict(path, Stage::Negotiate));
     }
     if answer.beyond.iter().any(|&byte| byte != 0) || answer.plugin.struct_size != size {
         let line = format!("the entry of {named} wrote more than the {size} bytes it was given");
@@ -232,7 +243,7 @@ unsafe fn enter(path: &Path, handle: *mut c_void, float_changed: bool) -> Ending
         backends,
         notes,
     } = unsafe { tables::check(&plugin, path)? };
-    Ok(Box::leak(Box::new(Opened {
+    Ok(Opened {
         path: path.to_path_buf(),
         abi_chosen: plugin.abi_chosen,
         version,
@@ -240,7 +251,7 @@ unsafe fn enter(path: &Path, handle: *mut c_void, float_changed: bool) -> Ending
         backends,
         notes,
         quiesce: plugin.quiesce,
-    })))
+    })
 }
 
 /// Runs foreign code and puts the floating-point environment back if it changed; tells whether
@@ -255,7 +266,8 @@ fn watch<T>(foreign: impl FnOnce() -> T) -> (T, bool) {
     (answer, changed)
 }
 
-fn float_verdict(named: &str, stage: Stage) -> Verdict {
+fn float_verdict(path: &Path, stage: Stage) -> Verdict {
+    let named = shown(path);
     let when = match stage {
         Stage::Open => "when it is opened",
         _ => "in its entry",
@@ -266,32 +278,4 @@ fn float_verdict(named: &str, stage: Stage) -> Verdict {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_missing_library_is_found_in_the_linkers_words() {
-        let needed = ["libamdhip64.so.6".to_owned(), "libc.so.6".to_owned()];
-        for (said, wanted) in [
-            (
-                "libamdhip64.so.6: cannot open shared object file: No such file or directory",
-                Some("libamdhip64.so.6"),
-            ),
-            (
-                "libfar.so: cannot open shared object file: No such file or directory",
-                Some("libfar.so"),
-            ),
-            (
-                "Error loading shared library libfar.so.1: No such file or directory (needed by /x.so)",
-                Some("libfar.so.1"),
-            ),
-            ("/x.so: undefined symbol: hipInit", None),
-            (
-                "/x.so: cannot open shared object file: Permission denied",
-                None,
-            ),
-        ] {
-            assert_eq!(missing_library(said, &needed).as_deref(), wanted, "{said}");
-        }
-    }
-}
+mod tests;
