@@ -35,7 +35,7 @@ compile_error!("the feature `host` of vmafx-api is written for Linux");
 mod elf;
 mod filter;
 #[allow(unsafe_code)]
-mod log;
+mod host;
 #[allow(unsafe_code)]
 mod machine;
 mod manifest;
@@ -45,21 +45,18 @@ mod pci;
 #[allow(unsafe_code)]
 mod probe;
 mod record;
+mod run;
 mod search;
 mod security;
 #[allow(unsafe_code)]
 mod tables;
 
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::handle::Backend;
 use crate::kinds::LogLevel;
-use crate::wire;
 
-pub use log::{ABI_OLDEST, LogSink, set_log};
+pub use host::{ABI_OLDEST, LogSink, set_log};
 pub use machine::Machine;
 pub use manifest::{MANIFEST_VERSION, MAX_MANIFEST_BYTES, Manifest, ManifestError, Need};
 pub use open::quiesce;
@@ -67,10 +64,8 @@ pub use probe::{DEFAULT_TIMEOUT, Probe, answer_probe};
 pub use record::{LoadRecord, Outcome, Place, Reason, Stage};
 pub use search::SearchFlags;
 
-use filter::Filters;
 use open::{FileId, Opened, file_id};
 use record::{Verdict, shown};
-use search::{Candidate, Found};
 
 /// This platform as manifests name it, such as `linux_x86_64`.
 pub fn platform() -> String {
@@ -120,6 +115,18 @@ pub struct LoadedBackend {
 }
 
 impl LoadedBackend {
+    fn new(backend: &Backend, opened: &Opened, library: &Path) -> Self {
+        LoadedBackend {
+            backend: backend.clone(),
+            plugin_version: opened.version.clone(),
+            license: opened.license.clone(),
+            manifest: None,
+            library: library.to_path_buf(),
+            abi_chosen: opened.abi_chosen,
+            priority: backend.info().priority,
+        }
+    }
+
     /// Identifier of the backend.
     pub fn id(&self) -> &str {
         &self.backend.info().id
@@ -189,30 +196,7 @@ impl Loader {
 
     /// Searches, loads, and tells of everything it met.
     pub fn load(&self) -> Loaded {
-        let mut loaded = Loaded::default();
-        let filters = Filters::from_machine(&self.machine, &mut loaded.records);
-        let mut run = Run {
-            loader: self,
-            filters,
-            manifests: BTreeMap::new(),
-            holders: BTreeMap::new(),
-            backends: Vec::new(),
-        };
-        for found in search::search(&self.machine, self.flags, &self.paths) {
-            let record = match found {
-                Found::Candidate(candidate) => run.candidate(&candidate),
-                Found::Record(record) => record,
-            };
-            loaded.records.push(record);
-        }
-        for id in &self.builtins {
-            let record = run.builtin(id);
-            if record.outcome == Outcome::Loaded {
-                loaded.builtins.push(id.clone());
-            }
-            loaded.records.push(record);
-        }
-        loaded.backends = run.backends;
+        let loaded = run::run(self);
         for record in &loaded.records {
             tell(record);
         }
@@ -227,12 +211,13 @@ impl Loader {
     pub fn load_library(&self, library: &Path) -> Result<Vec<LoadedBackend>, Box<LoadRecord>> {
         let mut record = LoadRecord::new(Place::Explicit);
         record.library = Some(library.to_path_buf());
-        let ending = security::trusted(&self.machine, library, Stage::Open)
+        let ending = library_id(library)
+            .and_then(|_| security::trusted(&self.machine, library, Stage::Open))
             .and_then(|path| self.opened(&path));
         let ending = ending.map(|opened| {
             let backends = opened.backends.iter();
             backends
-                .map(|backend| loaded_backend(backend, opened, library))
+                .map(|backend| LoadedBackend::new(backend, opened, library))
                 .collect()
         });
         ending.map_err(|verdict| {
@@ -275,278 +260,6 @@ fn not_found(library: &Path, error: &std::io::Error) -> Verdict {
         _ => format!("{} cannot be read: {error}", shown(library)),
     };
     Verdict::new(Stage::Open, Reason::LibraryNotFound, line)
-        .hint("the manifest and its library are of one package: install it again")
-}
-
-/// One run over the candidates.
-struct Run<'a> {
-    loader: &'a Loader,
-    filters: Filters,
-    /// Manifests met so far, by file.
-    manifests: BTreeMap<FileId, PathBuf>,
-    /// Who has an identifier.
-    holders: BTreeMap<String, String>,
-    backends: Vec<LoadedBackend>,
-}
-
-impl Run<'_> {
-    fn candidate(&mut self, candidate: &Candidate) -> LoadRecord {
-        let mut record = LoadRecord::new(candidate.place);
-        record.manifest = Some(candidate.manifest.clone());
-        match self.try_candidate(candidate, &mut record) {
-            Ok(()) => record,
-            Err((outcome, verdict)) => record.end(outcome, verdict),
-        }
-    }
-
-    fn try_candidate(
-        &mut self,
-        candidate: &Candidate,
-        record: &mut LoadRecord,
-    ) -> Result<(), (Outcome, Verdict)> {
-        let machine = &self.loader.machine;
-        let refused = |verdict| (Outcome::Refused, verdict);
-        let path =
-            security::trusted(machine, &candidate.manifest, Stage::Search).map_err(refused)?;
-        let (manifest, file) = read_manifest(&path).map_err(refused)?;
-        if let Some(first) = self.manifests.insert(file, candidate.manifest.clone()) {
-            let line = format!("the same file as {}", shown(&first));
-            self.manifests.insert(file, first);
-            return Err((
-                Outcome::Shadowed,
-                Verdict::new(Stage::Search, Reason::SameFile, line),
-            ));
-        }
-        let manifest = manifest.map_err(|error| refused(error.verdict()))?;
-        record.backend = Some(manifest.id.clone());
-        record.notes.clone_from(&manifest.notes);
-
-        if let Some(verdict) = self.filters.verdict(&manifest.id) {
-            return Err((Outcome::Disabled, verdict));
-        }
-        if let Some(holder) = self.holders.get(&manifest.id) {
-            let line = format!("{holder} comes first");
-            return Err((
-                Outcome::Shadowed,
-                Verdict::new(Stage::Filter, Reason::SameId, line),
-            ));
-        }
-        let platform = platform();
-        let Some(library) = manifest.library.get(&platform) else {
-            let has: Vec<_> = manifest.library.keys().map(String::as_str).collect();
-            let line = format!(
-                "it has no library for {platform}, only for {}",
-                has.join(", ")
-            );
-            let verdict = Verdict::new(Stage::Filter, Reason::OtherPlatform, line);
-            return Err((Outcome::NotInstalled, verdict));
-        };
-        check_abi(&manifest).map_err(refused)?;
-        if let Some(verdict) = pci::verdict(machine, &manifest.pci_vendors) {
-            return Err((Outcome::NotInstalled, verdict));
-        }
-
-        let library = library_path(machine, &path, library).map_err(refused)?;
-        record.library = Some(library.clone());
-        library_id(&library).map_err(refused)?;
-        let library = security::trusted(machine, &library, Stage::Open).map_err(refused)?;
-        record.library = Some(library.clone());
-        let opened = self
-            .loader
-            .opened(&library)
-            .map_err(|verdict| perhaps_not_installed(&manifest, verdict))?;
-        let backend = agreed_backend(&manifest, opened).map_err(refused)?;
-        record.notes.extend(opened.notes.iter().cloned());
-
-        let mut loaded = loaded_backend(backend, opened, &library);
-        loaded.manifest = Some(candidate.manifest.clone());
-        loaded.priority = manifest.priority.unwrap_or(loaded.priority);
-        let (reason, hint) = match disagreements(&manifest, &loaded) {
-            list if list.is_empty() => (Reason::Ok, None),
-            list => {
-                record.notes.extend(list);
-                let hint = "its manifest says otherwise: tell whoever made the package";
-                (Reason::ManifestDisagrees, Some(hint.to_owned()))
-            }
-        };
-        record.outcome = Outcome::Loaded;
-        record.stage = Stage::Layout;
-        record.reason = reason;
-        record.line = format!(
-            "{} {}, revision {} of the interface, {}",
-            loaded.backend.info().name,
-            loaded.backend.info().version,
-            loaded.abi_chosen,
-            shown(&library)
-        );
-        record.hint = hint;
-        self.holders
-            .insert(manifest.id.clone(), shown(&candidate.manifest));
-        self.backends.push(loaded);
-        Ok(())
-    }
-
-    fn builtin(&mut self, id: &str) -> LoadRecord {
-        let mut record = LoadRecord::new(Place::BuiltIn);
-        record.backend = Some(id.to_owned());
-        if let Some(verdict) = self.filters.verdict(id) {
-            return record.end(Outcome::Disabled, verdict);
-        }
-        if let Some(holder) = self.holders.get(id) {
-            let line = format!("{holder} comes first");
-            let verdict = Verdict::new(Stage::Filter, Reason::SameId, line);
-            return record.end(Outcome::Shadowed, verdict);
-        }
-        self.holders
-            .insert(id.to_owned(), "the built-in backend".to_owned());
-        let line = "built into this program";
-        record.end(
-            Outcome::Loaded,
-            Verdict::new(Stage::Filter, Reason::Ok, line),
-        )
-    }
-}
-
-/// Reads the manifest at a resolved path.
-fn read_manifest(path: &Path) -> Result<(Result<Manifest, ManifestError>, FileId), Verdict> {
-    let unreadable = |error: std::io::Error| {
-        let line = format!("{} cannot be read: {error}", shown(path));
-        Verdict::new(Stage::Parse, Reason::Unreadable, line)
-    };
-    let file = file_id(path).map_err(unreadable)?;
-    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
-        // Opening a pipe would wait for its writer.
-        let line = format!("{} is no file", shown(path));
-        return Err(Verdict::new(Stage::Parse, Reason::Unreadable, line));
-    }
-    let mut bytes = Vec::new();
-    let most = MAX_MANIFEST_BYTES as u64 + 1;
-    let opened = File::open(path).map_err(unreadable)?;
-    opened
-        .take(most)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
-    Ok((Manifest::parse(&bytes), file))
-}
-
-/// Refuses what cannot agree with this host, without opening it.
-fn check_abi(manifest: &Manifest) -> Result<(), Verdict> {
-    let hint = "install versions of vmafx and of the backend that go together";
-    let (major, revision) = (manifest.abi_major, manifest.abi_revision);
-    if major != wire::ABI_MAJOR {
-        let ours = wire::ABI_MAJOR;
-        let line =
-            format!("it is built for major number {major} of the interface; this host has {ours}");
-        return Err(Verdict::new(Stage::Negotiate, Reason::WrongMajor, line).hint(hint));
-    }
-    if revision < ABI_OLDEST {
-        let line = format!(
-            "it is built for revision {revision} of the interface; this host takes {ABI_OLDEST} and later"
-        );
-        return Err(Verdict::new(Stage::Negotiate, Reason::WrongRevision, line).hint(hint));
-    }
-    Ok(())
-}
-
-/// Where the library is that a manifest names: a bare name in the host's folder of plugins,
-/// else a path, relative to the manifest's folder.
-fn library_path(machine: &Machine, manifest: &Path, library: &str) -> Result<PathBuf, Verdict> {
-    let path = Path::new(library);
-    if path.is_absolute() {
-        return Ok(machine.inside(path));
-    }
-    let mut names = path.components();
-    let bare = matches!(
-        (names.next(), names.next()),
-        (Some(Component::Normal(_)), None)
-    );
-    if bare && !library.contains('/') {
-        return Ok(machine.inside(&machine.libdir).join("vmafx").join(path));
-    }
-    if machine.elevated {
-        let line = format!("its library `{}` is a relative path", shown(path));
-        return Err(Verdict::new(Stage::Open, Reason::RelativePath, line)
-            .hint("an elevated process takes bare names and absolute paths"));
-    }
-    let folder = manifest.parent().unwrap_or(Path::new("/"));
-    Ok(folder.join(path))
-}
-
-/// A missing library of someone else's that the manifest names is no failure.
-fn perhaps_not_installed(manifest: &Manifest, verdict: Verdict) -> (Outcome, Verdict) {
-    let need = verdict.missing.as_deref().and_then(|missing| {
-        let named = |need: &&Need| {
-            let version = missing.strip_prefix(need.library.as_str());
-            version.is_some_and(|version| version.is_empty() || version.starts_with('.'))
-        };
-        Some((missing, manifest.needs.iter().find(named)?))
-    });
-    let Some((missing, need)) = need else {
-        return (Outcome::Refused, verdict);
-    };
-    let line = match need.name.as_str() {
-        "" => format!("{missing} is not installed"),
-        name => format!("{name} ({missing}) is not installed"),
-    };
-    let verdict = Verdict::new(verdict.stage, verdict.reason, line).hint(format!(
-        "install the package that has {missing} to use this backend"
-    ));
-    (Outcome::NotInstalled, verdict)
-}
-
-/// The library's backend of the manifest's identifier.
-fn agreed_backend<'a>(manifest: &Manifest, opened: &'a Opened) -> Result<&'a Backend, Verdict> {
-    let found = opened
-        .backends
-        .iter()
-        .find(|backend| backend.info().id == manifest.id);
-    found.ok_or_else(|| {
-        let has: Vec<_> = opened
-            .backends
-            .iter()
-            .map(|backend| backend.info().id.as_str())
-            .collect();
-        let line = format!(
-            "the manifest promises backend `{}`; {} has {}",
-            manifest.id,
-            shown(&opened.path),
-            has.join(", ")
-        );
-        Verdict::new(Stage::Layout, Reason::OtherBackend, line)
-            .hint("the manifest is the package's: tell whoever made the package")
-    })
-}
-
-/// What the manifest says that the library says otherwise. The library is right.
-fn disagreements(manifest: &Manifest, loaded: &LoadedBackend) -> Vec<String> {
-    let mut list = Vec::new();
-    let mut compare = |what: &str, told: &str, is: &str| {
-        if told != is {
-            let line = format!("the manifest says {what} `{told}`, the library `{is}`");
-            list.push(record::one_line(&line));
-        }
-    };
-    compare("version", &manifest.version, &loaded.plugin_version);
-    compare("licence", &manifest.license, &loaded.license);
-    if loaded.abi_chosen > manifest.abi_revision {
-        list.push(format!(
-            "the manifest says revision {} of the interface, the library takes {}",
-            manifest.abi_revision, loaded.abi_chosen
-        ));
-    }
-    list
-}
-
-fn loaded_backend(backend: &Backend, opened: &Opened, library: &Path) -> LoadedBackend {
-    LoadedBackend {
-        backend: backend.clone(),
-        plugin_version: opened.version.clone(),
-        license: opened.license.clone(),
-        manifest: None,
-        library: library.to_path_buf(),
-        abi_chosen: opened.abi_chosen,
-        priority: backend.info().priority,
-    }
 }
 
 /// Writes a record to the log.
@@ -556,12 +269,9 @@ fn tell(record: &LoadRecord) {
         Outcome::Loaded | Outcome::NotInstalled => LogLevel::INFO,
         _ => LogLevel::DEBUG,
     };
-    log::log(level, "loader", &record.to_string());
+    host::log(level, "loader", &record.to_string());
     for note in &record.notes {
         let subject = record.subject();
-        log::log(LogLevel::DEBUG, "loader", &format!("{subject}: {note}"));
+        host::log(LogLevel::DEBUG, "loader", &format!("{subject}: {note}"));
     }
 }
-
-#[cfg(test)]
-mod tests;

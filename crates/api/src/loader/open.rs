@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 use super::elf::{self, Elf};
-use super::log::{ABI_OLDEST, host_for};
+use super::host::{ABI_OLDEST, host_for};
 use super::record::{Reason, Stage, Verdict, one_line, shown};
 use super::tables::{self, PluginTables, check_function};
 use crate::float_environment::FloatEnvironment;

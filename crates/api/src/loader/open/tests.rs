@@ -243,7 +243,7 @@ fn what_breaks_a_rule_is_refused_with_its_reason() {
             Status::OK
         }),
         (Layout, BadText, "not UTF-8", |p| {
-            p.plugin.license.data = b"\xff\xfe\0".as_ptr().cast();
+            p.plugin.license.data = c"\xff\xfe".as_ptr();
             Status::OK
         }),
         (Layout, StructSize, "struct_size 100", |p| {

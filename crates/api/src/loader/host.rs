@@ -1,7 +1,8 @@
-//! The log: where lines of plugins and of the loader go.
+//! What a plugin is offered: the range of revisions that this host takes, and the log.
 //!
-//! One sink a process, set by the application; without one, lines are dropped. A plugin may
-//! log from any thread and at any time, so the sink must not call into the loader.
+//! The log has one sink a process, set by the application; without one, lines are dropped. A
+//! plugin may log from any thread and at any time, its entry included, so the sink must not
+//! call into the loader.
 
 use std::any::Any;
 use std::ffi::c_void;
