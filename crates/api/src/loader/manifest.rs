@@ -27,7 +27,7 @@ use toml::{Table, Value};
 
 use super::record::{Reason, Stage, Verdict, one_line};
 
-/// Newest kind of manifest that is understood.
+/// Newest `manifest_version` that is understood.
 pub const MANIFEST_VERSION: i64 = 1;
 /// Longest manifest, in bytes.
 pub const MAX_MANIFEST_BYTES: usize = 64 * 1024;
@@ -100,8 +100,8 @@ pub enum ManifestError {
         /// The parser's words.
         message: String,
     },
-    /// Of a newer kind.
-    #[error("it is of kind {found}; this host reads kinds 1 to {MANIFEST_VERSION}")]
+    /// Of a newer version.
+    #[error("its `manifest_version` is {found}; this host reads versions up to {MANIFEST_VERSION}")]
     Version {
         /// Its `manifest_version`.
         found: i64,
@@ -138,7 +138,7 @@ impl Manifest {
         })?;
         let mut file = Keys::of("", text.parse().map_err(|error| not_toml(text, &error))?);
 
-        // The kind comes first: a newer one may have none of the keys below.
+        // The version comes first: a newer one may have none of the keys below.
         let version = file.required("manifest_version", "a whole number from 1", whole)?;
         if version > MANIFEST_VERSION {
             return Err(ManifestError::Version { found: version });
@@ -412,8 +412,6 @@ fn vendor(value: &Value) -> Option<u16> {
 
 fn wrong(key: &str, value: &Value, wanted: &'static str) -> ManifestError {
     let found = match value {
-        Value::Table(_) => "a table".to_owned(),
-        Value::Array(_) => "a list that holds something else".to_owned(),
         Value::String(text) => format!("`{}`", shortened(text)),
         other => shortened(&other.to_string()),
     };
@@ -515,7 +513,7 @@ priority = 50
                 "manifest_version = 1",
                 "manifest_version = 2",
                 Reason::ManifestVersion,
-                "kind 2",
+                "is 2",
             ),
             (
                 "manifest_version = 1",

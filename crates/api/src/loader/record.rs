@@ -158,7 +158,7 @@ words! {
         NotText = "not-text";
         /// The manifest is not TOML.
         NotToml = "not-toml";
-        /// The manifest is of a newer kind.
+        /// The manifest is of a newer version.
         ManifestVersion = "manifest-version";
         /// The manifest lacks a key.
         MissingKey = "missing-key";
