@@ -24,10 +24,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::machine::Machine;
-use super::record::{LoadRecord, Place, Reason, Stage, Verdict, shown};
+use super::record::{LoadRecord, Outcome, Place, Reason, Stage, Verdict, shown};
 
 const FILES: &str = "VMAFX_BACKEND_FILES";
 const ADD_FILES: &str = "VMAFX_ADD_BACKEND_FILES";
+/// Variables that name folders of settings and data.
+const FOLDERS: [&str; 5] = [
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_CONFIG_DIRS",
+    "XDG_DATA_HOME",
+    "XDG_DATA_DIRS",
+];
 /// Where manifests are below a folder of settings or data.
 const BELOW: &str = "vmafx/backends.d";
 
@@ -110,6 +118,7 @@ impl Search<'_> {
             for path in added {
                 self.ignored(Place::Application, Some(path), "a path of the application");
             }
+            self.folders_ignored();
         } else {
             if let Some(list) = only {
                 return self.list(Place::BackendFiles, list);
@@ -253,6 +262,24 @@ impl Search<'_> {
         let mut record = LoadRecord::new(place);
         record.manifest = Some(path.to_path_buf());
         self.found.push(Found::Record(record.refuse(verdict)));
+    }
+
+    /// Tells that the folders of the environment are not searched, if it names some.
+    fn folders_ignored(&mut self) {
+        let named = FOLDERS
+            .iter()
+            .filter(|name| self.machine.variable(name).is_some());
+        let named: Vec<_> = named.copied().collect();
+        if named.is_empty() {
+            return;
+        }
+        let line = format!(
+            "folders that {} name are not searched: this process runs with elevated rights",
+            named.join(", ")
+        );
+        let verdict = Verdict::new(Stage::Search, Reason::Elevated, line);
+        let record = LoadRecord::new(Place::Environment).end(Outcome::Disabled, verdict);
+        self.found.push(Found::Record(record));
     }
 
     fn ignored(&mut self, place: Place, path: Option<&Path>, what: &str) {
@@ -457,6 +484,7 @@ mod tests {
         assert_eq!(
             found(&machine, flags, &[root.path().join("app")]),
             [
+                "elevated",
                 "elevated",
                 "elevated",
                 "elevated",
