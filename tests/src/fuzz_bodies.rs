@@ -7,6 +7,7 @@
 
 use std::io::Cursor;
 
+use vmafx_api::loader::Manifest;
 use vmafx_api::{Chroma, FrameFormat, HostFrame};
 use vmafx_media::{
     Input, MediaError, RawSource, Source, SynthSource, SynthSpec, Y4mSource, Y4mWriter,
@@ -17,12 +18,13 @@ use vmafx_models::{ModelSet, Scoring};
 pub type Target = (&'static str, fn(&[u8]) -> bool);
 
 /// All fuzz targets.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     ("y4m", y4m),
     ("raw", raw),
     ("model_json", model_json),
     ("model_native", model_native),
     ("synth_spec", synth_spec),
+    ("manifest", manifest),
 ];
 
 /// Name of the inputs, which every message must contain.
@@ -244,6 +246,37 @@ pub fn synth_spec(data: &[u8]) -> bool {
     assert!(!read(&mut source));
     assert!(frame.check_samples().is_ok());
     assert!(source.skip(1).is_err());
+    true
+}
+
+/// Reads bytes as the manifest of a backend; what is read keeps its limits and survives being
+/// written.
+pub fn manifest(data: &[u8]) -> bool {
+    let one_line = |text: &str| {
+        assert!(!text.contains(char::is_control), "{text:?}");
+        assert!(text.len() < 8192, "{text}");
+    };
+    let mut manifest = match Manifest::parse(data) {
+        Ok(manifest) => manifest,
+        Err(error) => {
+            one_line(&error.to_string());
+            return false;
+        }
+    };
+    let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    assert!(manifest.id.bytes().all(letter) && (1..=64).contains(&manifest.id.len()));
+    assert!((1..=64).contains(&manifest.library.len()) && manifest.needs.len() <= 64);
+    assert!(manifest.notes.len() <= 17);
+    for text in [&manifest.name, &manifest.version, &manifest.license] {
+        one_line(text);
+        assert!(!text.is_empty());
+    }
+    manifest.notes.iter().for_each(|note| one_line(note));
+    manifest.library.values().for_each(|path| one_line(path));
+
+    manifest.notes.clear();
+    let again = Manifest::parse(manifest.to_toml().as_bytes());
+    assert_eq!(again.expect("own text is read back"), manifest);
     true
 }
 
