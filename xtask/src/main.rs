@@ -5,6 +5,7 @@
 mod bench;
 mod bless;
 mod ci;
+mod codegen;
 mod compare;
 mod math;
 mod memory;
@@ -71,6 +72,12 @@ enum Task {
         #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
         frames: u64,
     },
+    /// Rewrite the headers of the plugin boundary and the asserts of its layout.
+    Codegen {
+        /// Compare with what is checked in, and write nothing.
+        #[arg(long)]
+        check: bool,
+    },
     /// Compare the functions of metrics::math with those of the platform's C library.
     Math {
         /// Inputs for each function.
@@ -105,6 +112,7 @@ fn main() -> ExitCode {
         } => bench::run(peer.as_deref(), rounds as usize, threads as usize),
         Task::Compare { peer, clips, seed } => compare::run(&peer, clips, seed),
         Task::Memory { frames } => memory::run(frames),
+        Task::Codegen { check } => codegen::run(check),
         Task::Math { count } => math::run(count),
         Task::Models { from } => models::run(&from),
     };

@@ -57,6 +57,8 @@ mod info;
 #[allow(unsafe_code)]
 mod job;
 mod kinds;
+#[doc(hidden)]
+pub mod layout;
 #[allow(unsafe_code)]
 mod sized;
 #[allow(unsafe_code)]
