@@ -113,24 +113,12 @@ fn entry(source: &Source) -> Option<TokenStream> {
         return None;
     };
     let (inputs, output) = (&function.inputs, &function.output);
-    let name = Ident::new(&symbol(source)?, Span::call_site());
+    let name = Ident::new(&source.symbol(), Span::call_site());
     let docs = " The entry of a plugin: see vmafx_plugin_entry.";
     Some(quote! {
         #[doc = #docs] #[unsafe(no_mangle)]
         pub unsafe extern "C" fn #name(#inputs) #output { }
     })
-}
-
-/// The name of the entry symbol.
-pub(crate) fn symbol(source: &Source) -> Option<String> {
-    let constant = source.constants.iter().find(|c| c.name == "ENTRY_SYMBOL")?;
-    match &constant.value {
-        syn::Expr::Lit(literal) => match &literal.lit {
-            syn::Lit::Str(text) => Some(text.value()),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// Gives every declared type and constant its C name.

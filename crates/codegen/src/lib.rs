@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod cpp_header;
 mod header;
 mod layout;
 mod names;
@@ -96,6 +97,7 @@ pub fn generate(root: &Path) -> Result<Vec<Generated>, Error> {
     let file = |path, text| Generated { path, text };
     Ok(vec![
         file("include/vmafx/plugin.h", header::plugin_h(&source)?),
+        file("include/vmafx/plugin.hpp", cpp_header::plugin_hpp(&source)),
         file("tests/abi/layout.c", layout::c(&layouts)),
         file("tests/abi/layout.cpp", layout::cpp(&layouts)),
         file("crates/api/src/layout.rs", layout::rust(&source, &layouts)),

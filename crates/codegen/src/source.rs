@@ -5,6 +5,7 @@
 //! wire is known to this crate but by reading these two files.
 
 use proc_macro2::TokenStream;
+use quote::ToTokens;
 use syn::parse::{Parse, ParseStream};
 use syn::{Attribute, Expr, Fields, Ident, LitInt, LitStr, Token, Type};
 
@@ -134,6 +135,32 @@ impl Source {
             }
         }
         Ok(source)
+    }
+
+    /// The name of the entry symbol.
+    pub(crate) fn symbol(&self) -> String {
+        self.literal("ENTRY_SYMBOL")
+            .map(|literal| match literal {
+                syn::Lit::Str(text) => text.value(),
+                other => other.to_token_stream().to_string(),
+            })
+            .unwrap_or_default()
+    }
+
+    /// The newest revision of the wire.
+    pub(crate) fn revision(&self) -> u32 {
+        match self.literal("ABI_REVISION") {
+            Some(syn::Lit::Int(number)) => number.base10_parse().unwrap_or_default(),
+            _ => 0,
+        }
+    }
+
+    fn literal(&self, constant: &str) -> Option<&syn::Lit> {
+        let found = self.constants.iter().find(|item| item.name == constant)?;
+        match &found.value {
+            Expr::Lit(literal) => Some(&literal.lit),
+            _ => None,
+        }
     }
 
     fn item(&mut self, file: &'static str, item: syn::Item) -> Result<(), Error> {

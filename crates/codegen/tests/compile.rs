@@ -92,3 +92,64 @@ fn the_macros_of_the_header_work_in_both_languages() {
         compile(compiler, file.path()).unwrap();
     }
 }
+
+#[test]
+fn the_cpp_classes_guard_negotiate_and_keep_to_sizes() {
+    let folder = tempfile::tempdir().unwrap();
+    let sanitized: &[&str] = &[
+        "-O1",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
+    ];
+    for (compiler, options) in [("g++", sanitized), ("clang++", &["-O1"])] {
+        let program = folder.path().join(compiler);
+        let built = Command::new(compiler)
+            .args(["-std=c++17", "-Wshadow"])
+            .args(STRICT)
+            .args(options)
+            .arg("-I")
+            .arg(root().join("include"))
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guard.cpp"))
+            .arg("-o")
+            .arg(&program)
+            .output()
+            .unwrap();
+        assert!(
+            built.status.success(),
+            "{}",
+            String::from_utf8_lossy(&built.stderr)
+        );
+        let run = Command::new(&program).output().unwrap();
+        let said = String::from_utf8_lossy(&run.stdout);
+        assert!(
+            run.status.success() && said == "0 failures\n",
+            "{compiler}: {said}{run:?}"
+        );
+    }
+}
+
+/// A variable that the loader merges between libraries would give one plugin another's host.
+#[test]
+fn plugins_share_no_variable_of_the_header() {
+    let folder = tempfile::tempdir().unwrap();
+    for compiler in ["g++", "clang++"] {
+        let library = folder.path().join(compiler);
+        let built = Command::new(compiler)
+            .args(["-std=c++17", "-fPIC", "-shared", "-I"])
+            .arg(root().join("include"))
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guard.cpp"))
+            .arg("-o")
+            .arg(&library)
+            .status()
+            .unwrap();
+        assert!(built.success());
+        let symbols = Command::new("nm").arg("-D").arg(&library).output().unwrap();
+        let symbols = String::from_utf8_lossy(&symbols.stdout);
+        assert!(symbols.contains("vmafx_plugin_entry_v1"));
+        let merged: Vec<_> = symbols
+            .lines()
+            .filter(|line| line.contains(" u ") && line.contains("vmafx"))
+            .collect();
+        assert!(merged.is_empty(), "{compiler}: {merged:?}");
+    }
+}
