@@ -765,10 +765,11 @@ typedef struct vmafx_plugin_backend {
                                        uint32_t index,
                                        struct vmafx_plugin_device_info *info,
                                        struct vmafx_plugin_error *error);
-    /** Opens a device. Required. */
+    /** Opens a device, and describes it as it was opened. Required. */
     vmafx_plugin_status (*device_open)(struct vmafx_plugin_backend_object *object,
                                        const struct vmafx_plugin_device_descriptor *descriptor,
                                        struct vmafx_plugin_device_object **device,
+                                       struct vmafx_plugin_device_info *info,
                                        struct vmafx_plugin_error *error);
     /** Closes a device. Required. */
     void (*device_close)(struct vmafx_plugin_device_object *device);

@@ -581,10 +581,26 @@ private:
     std::unordered_map<uint64_t, std::vector<uint64_t>> done_;
 };
 
+/** What a device says of itself. */
+struct DeviceInfo {
+    std::string name;
+    /** Instruction set in use, such as `portable`. */
+    std::string isa;
+    MemoryKinds memory_kinds = {MemoryKind::host};
+    /** Kinds of fence waited for and signalled, and those for which the device itself does it. */
+    FenceKinds acquire_kinds = {}, acquire_on_device = {}, release_kinds = {}, release_on_device = {};
+    /** Bytes; 0 if unknown. */
+    uint64_t total_memory = 0;
+    /** PCI domain, bus, device and function; all bits set if unknown. */
+    uint32_t pci[4] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+};
+
 /** An open device. It outlives the extractors that it makes. */
 class Device {
 public:
     virtual ~Device() = default;
+    /** Corrects what the backend says of the device before it is open, where that differs. */
+    virtual void describe(DeviceInfo &info) const { static_cast<void>(info); }
     /** How the device reads the frames of a feature; throws if it does not compute it. */
     virtual Support supports(const FeatureRequest &feature, const Format &format) const = 0;
     /** Makes a plan ready. */
@@ -670,20 +686,6 @@ struct BackendInfo {
     int32_t priority = 0;
 };
 
-/** What a device says of itself. */
-struct DeviceInfo {
-    std::string name;
-    /** Instruction set in use, such as `portable`. */
-    std::string isa;
-    MemoryKinds memory_kinds = {MemoryKind::host};
-    /** Kinds of fence waited for and signalled, and those for which the device itself does it. */
-    FenceKinds acquire_kinds = {}, acquire_on_device = {}, release_kinds = {}, release_on_device = {};
-    /** Bytes; 0 if unknown. */
-    uint64_t total_memory = 0;
-    /** PCI domain, bus, device and function; all bits set if unknown. */
-    uint32_t pci[4] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
-};
-
 /** Which device to open, and how. Valid for the length of the call. */
 struct DeviceDescriptor {
     uint32_t index;
@@ -767,28 +769,30 @@ inline vmafx_plugin_status device_count(vmafx_plugin_backend_object *object, uin
     return guarded(error, [&] { *count = the(object)->device_count(); });
 }
 
+inline void write_info(vmafx_plugin_device_info *to, const DeviceInfo &from) noexcept {
+    auto info = VMAFX_PLUGIN_INIT(vmafx_plugin_device_info);
+    info.memory_kinds = from.memory_kinds.bits();
+    info.acquire_kinds = from.acquire_kinds.bits();
+    info.acquire_on_device = from.acquire_on_device.bits();
+    info.release_kinds = from.release_kinds.bits();
+    info.release_on_device = from.release_on_device.bits();
+    info.total_memory = from.total_memory;
+    std::copy(std::begin(from.pci), std::end(from.pci), info.pci);
+    write_text(info.name, from.name);
+    write_text(info.isa, from.isa);
+    write(to, info);
+}
+
 inline vmafx_plugin_status device_info(vmafx_plugin_backend_object *object, uint32_t index,
-                                       vmafx_plugin_device_info *to, vmafx_plugin_error *error) noexcept {
-    return guarded(error, [&] {
-        const DeviceInfo from = the(object)->device_info(index);
-        auto info = VMAFX_PLUGIN_INIT(vmafx_plugin_device_info);
-        info.memory_kinds = from.memory_kinds.bits();
-        info.acquire_kinds = from.acquire_kinds.bits();
-        info.acquire_on_device = from.acquire_on_device.bits();
-        info.release_kinds = from.release_kinds.bits();
-        info.release_on_device = from.release_on_device.bits();
-        info.total_memory = from.total_memory;
-        std::copy(std::begin(from.pci), std::end(from.pci), info.pci);
-        write_text(info.name, from.name);
-        write_text(info.isa, from.isa);
-        write(to, info);
-    });
+                                       vmafx_plugin_device_info *info,
+                                       vmafx_plugin_error *error) noexcept {
+    return guarded(error, [&] { write_info(info, the(object)->device_info(index)); });
 }
 
 inline vmafx_plugin_status device_open(vmafx_plugin_backend_object *object,
                                        const vmafx_plugin_device_descriptor *from,
                                        vmafx_plugin_device_object **device,
-                                       vmafx_plugin_error *error) noexcept {
+                                       vmafx_plugin_device_info *to, vmafx_plugin_error *error) noexcept {
     return guarded(error, [&] {
         const vmafx_plugin_device_descriptor known = read(from);
         if (known.flags != 0 || known.reserved != 0)
@@ -798,6 +802,9 @@ inline vmafx_plugin_status device_open(vmafx_plugin_backend_object *object,
                                           Options(known.options, known.option_count)};
         std::unique_ptr<Device> made = the(object)->open(descriptor);
         if (!made) throw Error(Status::internal, "open", "the backend made no device");
+        DeviceInfo info = the(object)->device_info(known.index);
+        made->describe(info);
+        write_info(to, info);
         *device = reinterpret_cast<vmafx_plugin_device_object *>(made.release());
     });
 }

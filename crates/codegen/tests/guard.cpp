@@ -41,6 +41,7 @@ public:
 
 class Processor final : public vmafx::Device {
 public:
+    void describe(vmafx::DeviceInfo &info) const override { info.isa = "fast"; }
     vmafx::Support supports(const vmafx::FeatureRequest &feature, const vmafx::Format &) const override {
         vmafx::Support support;
         support.outputs = feature.options.toggle("half") ? 1 : 3;
@@ -139,14 +140,17 @@ int main() {
     descriptor.options = &setting;
     descriptor.option_count = 1;
     vmafx_plugin_device_object *device = nullptr;
-    CHECK(table.device_open(table.object, &descriptor, &device, &error) == VMAFX_PLUGIN_STATUS_INVALID);
+    CHECK(table.device_open(table.object, &descriptor, &device, &info, &error) == VMAFX_PLUGIN_STATUS_INVALID);
     CHECK(std::strcmp(error.subject, "quick") == 0 && device == nullptr);
     descriptor.option_count = 0;
     descriptor.flags = 1;
-    CHECK(table.device_open(table.object, &descriptor, &device, &error) ==
+    CHECK(table.device_open(table.object, &descriptor, &device, &info, &error) ==
           VMAFX_PLUGIN_STATUS_NOT_SUPPORTED);
+    CHECK(std::strcmp(info.isa, "portable") == 0);
     descriptor.flags = 0;
-    CHECK(table.device_open(table.object, &descriptor, &device, &error) == VMAFX_PLUGIN_STATUS_OK);
+    CHECK(table.device_open(table.object, &descriptor, &device, &info, &error) == VMAFX_PLUGIN_STATUS_OK);
+
+    CHECK(std::strlen(info.name) == 254 && std::strcmp(info.isa, "fast") == 0);
 
     // Options.
     vmafx_plugin_option_setting half{};
