@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod cpp_header;
+mod facade;
 mod header;
 mod layout;
 mod names;
@@ -14,6 +15,7 @@ mod source;
 
 use std::path::{Path, PathBuf};
 
+pub use facade::{Method, Trait, facade};
 use source::Source;
 
 /// The licence, as the first line of a generated C file.

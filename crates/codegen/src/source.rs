@@ -112,7 +112,7 @@ impl Constant {
 }
 
 /// A comment that ends in the word *Draft*, or says it before a colon, marks what it describes.
-fn is_draft(docs: &[String]) -> bool {
+pub(crate) fn is_draft(docs: &[String]) -> bool {
     let text = docs.join(" ");
     text.ends_with("Draft.") || text.contains(" Draft: ")
 }
