@@ -43,15 +43,15 @@ pub(crate) enum Action {
 /// finding is printed before.
 pub(crate) fn run(action: Action) -> Result<(), Failure> {
     let root = workspace_root();
-    let released = frozen(&root)?;
-    vmafx_codegen::check(&root)?;
+    let released = frozen(root)?;
+    vmafx_codegen::check(root)?;
     let old = match std::fs::read_to_string(root.join(LOCK)) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(format!("{LOCK}: {error}").into()),
     };
     let changelog = std::fs::read_to_string(root.join("CHANGELOG.md"))?;
-    let now = compare(&root, &old, &changelog, released)?;
+    let now = compare(root, &old, &changelog, released)?;
     let text = now.to_string();
     if action == Action::Check && text != old {
         let known: HashSet<&str> = old.lines().collect();
@@ -65,18 +65,18 @@ pub(crate) fn run(action: Action) -> Result<(), Failure> {
         return Err(format!("{LOCK} is not current: run `cargo xtask abi --bless`").into());
     }
     if action != Action::Check {
-        write(&root, Path::new(LOCK), &text)?;
+        write(root, Path::new(LOCK), &text)?;
     }
     if action == Action::Freeze {
-        freeze(&root, now.numbers.revision)?;
-        let now = compare(&root, &text, &changelog, frozen(&root)?)?;
-        write(&root, Path::new(LOCK), &now.to_string())?;
+        freeze(root, now.numbers.revision)?;
+        let now = compare(root, &text, &changelog, frozen(root)?)?;
+        write(root, Path::new(LOCK), &now.to_string())?;
     }
     println!(
         "abi: {} items, revision {}, {} released",
         now.lines.len(),
         now.numbers.revision,
-        frozen(&root)?
+        frozen(root)?
     );
     Ok(())
 }

@@ -11,9 +11,9 @@ use crate::Failure;
 pub(crate) fn run(check: bool) -> Result<(), Failure> {
     let root = workspace_root();
     if check {
-        return Ok(vmafx_codegen::check(&root)?);
+        return Ok(vmafx_codegen::check(root)?);
     }
-    for path in vmafx_codegen::write(&root)? {
+    for path in vmafx_codegen::write(root)? {
         println!("{path}: written");
     }
     Ok(())

@@ -180,14 +180,13 @@ fn newcomer(line: &Line, old: &Lock, new: &Lock, found: &mut Findings) {
             .position(|other| other.name == item.name && other.group == item.group)
     };
     let last = siblings.iter().filter_map(|other| place(other)).max();
-    if let (Some(last), Some(here)) = (last, place(line)) {
-        if here < last {
-            let what = format!(
-                "`{detail}` is new and comes before `{}`",
-                new.lines[last].name
-            );
-            found.line(Rule::Last, line, what);
-        }
+    let here = place(line);
+    if let Some(last) = last.filter(|last| here.is_some_and(|here| here < *last)) {
+        let what = format!(
+            "`{detail}` is new and comes before `{}`",
+            new.lines[last].name
+        );
+        found.line(Rule::Last, line, what);
     }
     match line.kind() {
         "value" => {
