@@ -3,9 +3,10 @@
 # Does nothing that is already done. Needs root or sudo only when a package is missing.
 set -eu
 
-# gcc: linker    g++: the fuzzing library    xz-utils, ffmpeg: the real test clips
+# gcc: linker    g++: the fuzzing library    clang: the second compiler of the headers
+# xz-utils, ffmpeg: the real test clips
 # locales: a comma locale for the tests
-packages="gcc g++ libc6-dev git xz-utils ffmpeg locales"
+packages="gcc g++ clang libc6-dev git xz-utils ffmpeg locales"
 missing=""
 for package in $packages; do
     dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' ||

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use vmafx_tests::data::workspace_root;
 
-use crate::{Failure, tidy};
+use crate::{Failure, abi, codegen, tidy};
 
 /// Version of cargo-deny that is built where none is installed.
 const CARGO_DENY: &str = "0.19.9";
@@ -76,6 +76,10 @@ pub(crate) fn run() -> Result<(), Failure> {
     let begin = Instant::now();
     announce("tidy");
     tidy::run()?;
+    announce("codegen");
+    codegen::run(true)?;
+    announce("abi");
+    abi::run(abi::Action::Check)?;
     announce("deny");
     deny()?;
     for step in &STEPS {

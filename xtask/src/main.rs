@@ -2,9 +2,11 @@
 
 #![forbid(unsafe_code)]
 
+mod abi;
 mod bench;
 mod bless;
 mod ci;
+mod codegen;
 mod compare;
 mod math;
 mod memory;
@@ -71,6 +73,21 @@ enum Task {
         #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
         frames: u64,
     },
+    /// Check that the plugin interface has only grown since its lock was written.
+    Abi {
+        /// Append to abi/plugin.lock what is new.
+        #[arg(long)]
+        bless: bool,
+        /// Keep the headers of the current revision in abi/headers; at a release.
+        #[arg(long, conflicts_with = "bless")]
+        freeze: bool,
+    },
+    /// Rewrite the headers of the plugin boundary and the asserts of its layout.
+    Codegen {
+        /// Compare with what is checked in, and write nothing.
+        #[arg(long)]
+        check: bool,
+    },
     /// Compare the functions of metrics::math with those of the platform's C library.
     Math {
         /// Inputs for each function.
@@ -105,6 +122,12 @@ fn main() -> ExitCode {
         } => bench::run(peer.as_deref(), rounds as usize, threads as usize),
         Task::Compare { peer, clips, seed } => compare::run(&peer, clips, seed),
         Task::Memory { frames } => memory::run(frames),
+        Task::Abi { bless, freeze } => abi::run(match (bless, freeze) {
+            (_, true) => abi::Action::Freeze,
+            (true, false) => abi::Action::Bless,
+            (false, false) => abi::Action::Check,
+        }),
+        Task::Codegen { check } => codegen::run(check),
         Task::Math { count } => math::run(count),
         Task::Models { from } => models::run(&from),
     };

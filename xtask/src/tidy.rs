@@ -12,7 +12,7 @@ use crate::Failure;
 
 /// Which crates of the workspace a crate may depend on. A crate that is not listed is a
 /// finding: decide its place first.
-const DEPENDENCIES: [(&str, &[&str]); 9] = [
+const DEPENDENCIES: [(&str, &[&str]); 10] = [
     ("vmafx-api", &[]),
     ("vmafx-metrics", &["vmafx-api"]),
     ("vmafx-models", &["vmafx-api", "vmafx-metrics"]),
@@ -23,11 +23,12 @@ const DEPENDENCIES: [(&str, &[&str]); 9] = [
     ),
     ("vmafx-backend-cpu", &["vmafx-api", "vmafx-metrics"]),
     ("vmafx-cli", &ANY),
+    ("vmafx-codegen", &[]),
     ("vmafx-tests", &ANY),
     ("xtask", &ANY),
 ];
 
-const ANY: [&str; 8] = [
+const ANY: [&str; 9] = [
     "vmafx-api",
     "vmafx-metrics",
     "vmafx-models",
@@ -35,6 +36,7 @@ const ANY: [&str; 8] = [
     "vmafx-engine",
     "vmafx-backend-cpu",
     "vmafx-cli",
+    "vmafx-codegen",
     "vmafx-tests",
 ];
 

@@ -250,7 +250,7 @@ sets! {
 }
 
 impl PixelFormats {
-    /// The four planar layouts of [`FrameFormat`](crate::FrameFormat).
+    /// The four planar layouts.
     pub const PLANAR: PixelFormats = PixelFormats::of(&[
         PixelFormat::YUV420P,
         PixelFormat::YUV422P,

@@ -57,6 +57,8 @@ mod info;
 #[allow(unsafe_code)]
 mod job;
 mod kinds;
+#[doc(hidden)]
+pub mod layout;
 #[cfg(feature = "host")]
 pub mod loader;
 #[allow(unsafe_code)]
