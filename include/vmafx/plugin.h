@@ -263,8 +263,8 @@ typedef struct vmafx_plugin_output_info {
 } vmafx_plugin_output_info;
 
 /**
- * A feature that a backend brings along. Its values are scores of single frames (`double`);
- * how they are pooled is the host's business.
+ * A feature that a backend brings along. Its values are scores of single frames, finite
+ * `double`s; how they are pooled is the host's business.
  */
 typedef struct vmafx_plugin_feature_info {
     /** Size of the writer's struct. */
@@ -630,7 +630,7 @@ typedef uint64_t vmafx_plugin_pixel_formats;
 /** The four planar layouts. */
 #define VMAFX_PLUGIN_PIXEL_FORMATS_PLANAR 30
 
-/** How a device can read a feature's frames, and what it gives for them. */
+/** How a device can read a feature's frames. */
 typedef struct vmafx_plugin_support {
     /** Size of the caller's struct. */
     uint32_t struct_size;
@@ -640,11 +640,6 @@ typedef struct vmafx_plugin_support {
     vmafx_plugin_memory_kinds memory_kinds;
     /** Layouts that are read in place. */
     vmafx_plugin_pixel_formats pixel_formats;
-    /**
-     * Bit `i`: with these options and this format the feature gives its output `i`. Counts for
-     * features that the backend describes itself; all bits set is all of them.
-     */
-    uint64_t outputs;
 } vmafx_plugin_support;
 
 /** What an extractor is to compute for every frame it is given. */
@@ -773,7 +768,10 @@ typedef struct vmafx_plugin_backend {
                                        struct vmafx_plugin_error *error);
     /** Closes a device. Required. */
     void (*device_close)(struct vmafx_plugin_device_object *device);
-    /** Whether the device computes a feature for frames of a format, and if so how. Required. */
+    /**
+     * Whether the device computes a feature for frames of a format, and if so how. NOT_FOUND
+     * says that it knows no such feature, which is nothing to tell a user of. Required.
+     */
     vmafx_plugin_status (*device_supports)(struct vmafx_plugin_device_object *device,
                                            const struct vmafx_plugin_feature_request *feature,
                                            const struct vmafx_plugin_format *format,

@@ -68,12 +68,11 @@ LAYOUT(feature_request_feature, offsetof(vmafx_plugin_feature_request, feature) 
 LAYOUT(feature_request_options, offsetof(vmafx_plugin_feature_request, options) == 16);
 LAYOUT(feature_request_option_count, offsetof(vmafx_plugin_feature_request, option_count) == 24);
 
-LAYOUT(size_of_support, sizeof(vmafx_plugin_support) == 32);
+LAYOUT(size_of_support, sizeof(vmafx_plugin_support) == 24);
 LAYOUT(support_struct_size, offsetof(vmafx_plugin_support, struct_size) == 0);
 LAYOUT(support_reserved, offsetof(vmafx_plugin_support, reserved) == 4);
 LAYOUT(support_memory_kinds, offsetof(vmafx_plugin_support, memory_kinds) == 8);
 LAYOUT(support_pixel_formats, offsetof(vmafx_plugin_support, pixel_formats) == 16);
-LAYOUT(support_outputs, offsetof(vmafx_plugin_support, outputs) == 24);
 
 LAYOUT(size_of_plan_request, sizeof(vmafx_plugin_plan_request) == 40);
 LAYOUT(plan_request_struct_size, offsetof(vmafx_plugin_plan_request, struct_size) == 0);

@@ -78,13 +78,12 @@ LAYOUT(offsetof(vmafx_plugin_feature_request, feature) == 0);
 LAYOUT(offsetof(vmafx_plugin_feature_request, options) == 16);
 LAYOUT(offsetof(vmafx_plugin_feature_request, option_count) == 24);
 
-LAYOUT(sizeof(vmafx_plugin_support) == 32);
+LAYOUT(sizeof(vmafx_plugin_support) == 24);
 LAYOUT(alignof(vmafx_plugin_support) == 8);
 LAYOUT(offsetof(vmafx_plugin_support, struct_size) == 0);
 LAYOUT(offsetof(vmafx_plugin_support, reserved) == 4);
 LAYOUT(offsetof(vmafx_plugin_support, memory_kinds) == 8);
 LAYOUT(offsetof(vmafx_plugin_support, pixel_formats) == 16);
-LAYOUT(offsetof(vmafx_plugin_support, outputs) == 24);
 
 LAYOUT(sizeof(vmafx_plugin_plan_request) == 40);
 LAYOUT(alignof(vmafx_plugin_plan_request) == 8);

@@ -188,12 +188,11 @@ structs! {
         options 16,
         option_count 24,
     }
-    Support: size 32, align 8, extensible true, draft false {
+    Support: size 24, align 8, extensible true, draft false {
         struct_size 0,
         reserved 4,
         memory_kinds 8,
         pixel_formats 16,
-        outputs 24,
     }
     PlanRequest: size 40, align 8, extensible true, draft false {
         struct_size 0,
