@@ -523,12 +523,10 @@ struct Plan {
     std::vector<FeatureRequest> features;
 };
 
-/** How a device reads a feature's frames. As it is: planar, in host memory, every output. */
+/** How a device reads a feature's frames. As it is: planar, in host memory. */
 struct Support {
     MemoryKinds memory_kinds = {MemoryKind::host};
     PixelFormats pixel_formats = PixelFormats::of_bits(VMAFX_PLUGIN_PIXEL_FORMATS_PLANAR);
-    /** Bit `i`: the feature gives its output `i` with these options. */
-    uint64_t outputs = std::numeric_limits<uint64_t>::max();
 };
 
 /** A plan made ready. */
@@ -820,7 +818,6 @@ inline vmafx_plugin_status device_supports(vmafx_plugin_device_object *device,
         auto support = VMAFX_PLUGIN_INIT(vmafx_plugin_support);
         support.memory_kinds = from.memory_kinds.bits();
         support.pixel_formats = from.pixel_formats.bits();
-        support.outputs = from.outputs;
         write(to, support);
     });
 }
