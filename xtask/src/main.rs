@@ -12,6 +12,7 @@ mod math;
 mod memory;
 mod models;
 mod program;
+mod stage;
 mod tidy;
 
 use std::path::PathBuf;
@@ -94,6 +95,12 @@ enum Task {
         #[arg(long, default_value_t = 10_000_000)]
         count: u64,
     },
+    /// Build the backends as plugins and lay them out under a prefix.
+    Stage {
+        /// The prefix.
+        #[arg(value_name = "DIR")]
+        prefix: PathBuf,
+    },
     /// Rewrite the built-in models from upstream's JSON files.
     Models {
         /// The `model` folder of a libvmaf source tree.
@@ -129,6 +136,7 @@ fn main() -> ExitCode {
         }),
         Task::Codegen { check } => codegen::run(check),
         Task::Math { count } => math::run(count),
+        Task::Stage { prefix } => stage::run(&prefix),
         Task::Models { from } => models::run(&from),
     };
     match outcome {

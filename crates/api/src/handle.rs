@@ -145,6 +145,16 @@ impl Backend {
         ALL.get_or_init(make).clone()
     }
 
+    /// The same backend with another priority, such as one that its package states.
+    pub fn with_priority(&self, priority: i32) -> Self {
+        let mut info = (*self.info).clone();
+        info.priority = priority;
+        Backend {
+            object: self.object.clone(),
+            info: Arc::new(info),
+        }
+    }
+
     /// What the backend is.
     pub fn info(&self) -> &BackendInfo {
         &self.info

@@ -7,10 +7,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use vmafx_api::{Backend, Chroma, FrameFormat, OpenRequest};
-use vmafx_engine::FeatureSpec;
+use vmafx_engine::{FeatureCatalog, FeatureSpec};
 use vmafx_metrics::{OptionInfo, OptionKind, format_g};
 use vmafx_models::catalog;
 
+use crate::backends::Backends;
 use crate::destination::print;
 use crate::failure::{Class, Classify, Failure};
 
@@ -19,7 +20,9 @@ use crate::failure::{Class, Classify, Failure};
 /// # Errors
 /// A closed standard output.
 pub(crate) fn features(json: bool) -> Result<(), Failure> {
-    let metrics = vmafx_metrics::all();
+    let Backends { all: backends, .. } = Backends::find()?;
+    let (catalog, _) = FeatureCatalog::new(&backends);
+    let metrics = catalog.metrics();
     if json {
         let list = metrics.iter().map(|metric| {
             let spec = FeatureSpec::new(*metric);
@@ -29,7 +32,7 @@ pub(crate) fn features(json: bool) -> Result<(), Failure> {
                 "summary": definition.summary,
                 "source": definition.source,
                 "limits": definition.limits(),
-                "devices": devices(&spec),
+                "devices": devices(&backends, &spec),
                 "scores": definition.outputs.iter().map(|output| output.name).collect::<Vec<_>>(),
                 "options": definition.options.iter().map(option_json).collect::<Vec<_>>(),
             })
@@ -44,7 +47,7 @@ pub(crate) fn features(json: bool) -> Result<(), Failure> {
             .iter()
             .map(|output| output.name)
             .collect();
-        let devices = devices(&FeatureSpec::new(metric));
+        let devices = devices(&backends, &FeatureSpec::new(*metric));
         let runs_on = match devices.is_empty() {
             true => "no device here".to_owned(),
             false => devices.join(", "),
@@ -72,13 +75,13 @@ pub(crate) fn features(json: bool) -> Result<(), Failure> {
 }
 
 /// Names of the devices that take `feature` for a usual clip.
-fn devices(feature: &FeatureSpec) -> Vec<String> {
+fn devices(backends: &[Backend], feature: &FeatureSpec) -> Vec<String> {
     let Ok(format) = FrameFormat::new(1920, 1080, Chroma::Yuv420, 8) else {
         return Vec::new();
     };
     let request = feature.options.request();
     let mut names = Vec::new();
-    for backend in Backend::builtin().unwrap_or_default() {
+    for backend in backends {
         for info in backend.devices().unwrap_or_default() {
             let device = backend.open(&OpenRequest::new(info.index));
             if device.is_ok_and(|d| d.supports(&request, &format).is_ok()) {
@@ -184,50 +187,72 @@ pub(crate) fn models(json: bool) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Prints the backends and their devices.
+/// Version of the form of `vmafx backends --json`: fields are added, never renamed or given
+/// another meaning, without a new number.
+const BACKENDS_SCHEMA: u32 = 1;
+
+/// Prints the backends and their devices, and with `explain` what became of every candidate.
 ///
 /// # Errors
-/// A closed standard output.
-pub(crate) fn backends(json: bool) -> Result<(), Failure> {
-    match json {
-        true => print_json(&backend_list()),
-        false => print(&backend_text()),
+/// A built-in backend that breaks the rules; a closed standard output.
+pub(crate) fn backends(explain: bool, json: bool) -> Result<(), Failure> {
+    let found = Backends::find()?;
+    let records = &found.loaded.records;
+    if json {
+        let mut list = json!({
+            "schema": BACKENDS_SCHEMA,
+            "backends": backend_list(&found.all),
+        });
+        if explain {
+            list["records"] = serde_json::to_value(records).class(Class::Internal)?;
+        }
+        return print_json(&list);
     }
+    if !explain {
+        return print(&backend_text(&found.all));
+    }
+    let mut text = String::new();
+    for record in records {
+        let _ = writeln!(text, "{record}");
+        for line in &record.notes {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    print(&text)
 }
 
-fn backend_list() -> Vec<Value> {
-    let list = Backend::builtin()
-        .unwrap_or_default()
-        .into_iter()
-        .map(|backend| {
-            let info = backend.info();
-            let devices = backend.devices();
-            let error = devices.as_ref().err().map(ToString::to_string);
-            let devices = devices.unwrap_or_default();
-            let devices = devices.iter().map(|device| {
-                json!({
-                    "name": format!("{}:{}", device.backend, device.index),
-                    "model": device.name,
-                    "isa": device.isa,
-                    "memory_bytes": device.total_memory,
-                    "reads": device.memory_kinds.to_string(),
-                })
-            });
+fn backend_list(backends: &[Backend]) -> Vec<Value> {
+    let list = backends.iter().map(|backend| {
+        let info = backend.info();
+        let devices = backend.devices();
+        let error = devices.as_ref().err().map(ToString::to_string);
+        let devices = devices.unwrap_or_default();
+        let devices = devices.iter().map(|device| {
             json!({
-                "name": info.id,
-                "title": info.name,
-                "version": info.version,
-                "library": info.library,
-                "error": error,
-                "devices": devices.collect::<Vec<_>>(),
+                "name": format!("{}:{}", device.backend, device.index),
+                "model": device.name,
+                "isa": device.isa,
+                "memory_bytes": device.total_memory,
+                "reads": device.memory_kinds.to_string(),
             })
         });
+        json!({
+            "name": info.id,
+            "title": info.name,
+            "version": info.version,
+            "library": info.library,
+            "priority": info.priority,
+            "features": info.features.iter().map(|feature| &feature.name).collect::<Vec<_>>(),
+            "error": error,
+            "devices": devices.collect::<Vec<_>>(),
+        })
+    });
     list.collect()
 }
 
-fn backend_text() -> String {
+fn backend_text(backends: &[Backend]) -> String {
     let mut text = String::new();
-    for backend in Backend::builtin().unwrap_or_default() {
+    for backend in backends {
         let info = backend.info();
         let place = match info.library.is_empty() {
             true => "part of this program",
@@ -251,6 +276,11 @@ fn backend_text() -> String {
                 }
             }
         }
+        if !info.features.is_empty() {
+            let names = info.features.iter().map(|feature| feature.name.as_str());
+            let names: Vec<_> = names.collect();
+            let _ = writeln!(text, "  brings along: {}", names.join(", "));
+        }
     }
     text
 }
@@ -260,8 +290,10 @@ fn backend_text() -> String {
 /// # Errors
 /// A closed standard output.
 pub(crate) fn version() -> Result<(), Failure> {
-    let metrics = vmafx_metrics::all();
-    let features: Vec<_> = metrics
+    let Backends { all: backends, .. } = Backends::find()?;
+    let (catalog, _) = FeatureCatalog::new(&backends);
+    let features: Vec<_> = catalog
+        .metrics()
         .iter()
         .map(|metric| metric.definition().name)
         .collect();
@@ -277,7 +309,7 @@ pub(crate) fn version() -> Result<(), Failure> {
         env!("CARGO_PKG_VERSION"),
         features.join(", "),
         models.join(", "),
-        backend_text(),
+        backend_text(&backends),
     ))
 }
 

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod backends;
 mod destination;
 mod failure;
 mod inputs;
@@ -31,13 +32,18 @@ use args::Action;
 use failure::{Class, Failure};
 
 fn main() -> ExitCode {
-    match guarded(|| args::parse(std::env::args_os()).and_then(act)) {
+    if let Some(answer) = backends::answer_probe() {
+        return answer;
+    }
+    let code = match guarded(|| args::parse(std::env::args_os()).and_then(act)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             destination::note(&format!("{failure}\n"));
             failure.class.code().into()
         }
-    }
+    };
+    vmafx_api::loader::quiesce();
+    code
 }
 
 fn act(action: Action) -> Result<(), Failure> {
@@ -45,7 +51,7 @@ fn act(action: Action) -> Result<(), Failure> {
         Action::Score(args) => run::score(&args),
         Action::Features(list) => list::features(list.json),
         Action::Models(list) => list::models(list.json),
-        Action::Backends(list) => list::backends(list.json),
+        Action::Backends(list) => list::backends(list.explain, list.json),
         Action::Licences => list::licences(),
         Action::Version { upstream: false } => list::version(),
         Action::Version { upstream: true } => {

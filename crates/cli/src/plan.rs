@@ -11,6 +11,7 @@ use vmafx_engine::{
 use vmafx_models::{ModelError, Scoring, catalog};
 
 use crate::args::{Addition, ScoreArgs};
+use crate::backends::Backends;
 use crate::failure::{Class, Classify, Failure};
 use crate::syntax::{ModelArgument, ModelSource};
 
@@ -43,8 +44,9 @@ impl Plan {
     /// Unknown features, options, models; values out of range; two models of one name; a
     /// preset with metrics that do not exist; nothing to compute.
     pub(crate) fn new(args: &ScoreArgs) -> Result<Self, Failure> {
-        let backends = backends(args)?;
-        let (catalog, warnings) = FeatureCatalog::new(&backends);
+        let (backends, mut warnings) = backends(args)?;
+        let (catalog, taken) = FeatureCatalog::new(&backends);
+        warnings.extend(taken);
         let mut models = Vec::new();
         let mut features = Vec::new();
         for addition in &args.additions {
@@ -165,9 +167,18 @@ fn refused(model: &ModelArgument, source: ModelError) -> PlanError {
     PlanError { model, source }
 }
 
-/// The backends that may be used: only the CPU's if `--gpumask` switches GPU devices off.
-fn backends(args: &ScoreArgs) -> Result<Vec<Backend>, Failure> {
-    let mut backends = Backend::builtin().class(Class::Internal)?;
+/// The backends that may be used, only the CPU's if `--gpumask` switches GPU devices off; and what
+/// the report says of those that are installed and cannot be used.
+fn backends(args: &ScoreArgs) -> Result<(Vec<Backend>, Vec<Warning>), Failure> {
+    let found = Backends::find()?;
+    let warnings = match &args.backend {
+        Some(wanted) => {
+            found.check_wanted(wanted)?;
+            Vec::new()
+        }
+        None => found.warnings().collect(),
+    };
+    let mut all = found.all;
     if args.gpumask != 0 {
         let (mask, wanted) = (args.gpumask, args.backend.as_deref().unwrap_or(cpu::ID));
         if wanted.split(':').next() != Some(cpu::ID) {
@@ -175,9 +186,9 @@ fn backends(args: &ScoreArgs) -> Result<Vec<Backend>, Failure> {
                 "--gpumask {mask} leaves GPU devices unused, --backend {wanted} asks for one"
             )));
         }
-        backends.retain(|backend| backend.info().id == cpu::ID);
+        all.retain(|backend| backend.info().id == cpu::ID);
     }
-    Ok(backends)
+    Ok((all, warnings))
 }
 
 /// Options that shaped the run and are not at their defaults, for the report, each by the name

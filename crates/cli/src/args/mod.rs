@@ -54,7 +54,7 @@ pub(crate) enum Action {
     /// List the models, what they were made for and the features they read.
     Models(ListArgs),
     /// List the backends and their devices.
-    Backends(ListArgs),
+    Backends(BackendsArgs),
     /// Print the version, what was built in and the backends found.
     #[command(skip)]
     Version {
@@ -107,6 +107,18 @@ pub(crate) struct ListArgs {
     pub(crate) json: bool,
 }
 
+/// Options of `backends`.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct BackendsArgs {
+    /// Print JSON, of the form that docs/schemas/backends.schema.json describes.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Say of each backend that was found, and of each file that was looked at, what became of it
+    /// and why.
+    #[arg(long)]
+    pub(crate) explain: bool,
+}
+
 /// The whole command, for help, completions and manual pages.
 pub(crate) fn command() -> Command {
     Cli::command().after_long_help(exit_codes())
@@ -153,7 +165,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Action,
     match cli.action {
         _ if cli.version => Ok(Action::Version { upstream: false }),
         _ if cli.list_features => Ok(Action::Features(list)),
-        _ if cli.backends => Ok(Action::Backends(list)),
+        _ if cli.backends => Ok(Action::Backends(BackendsArgs::default())),
         Some(Action::Score(score)) => {
             let matches = matches.subcommand_matches("score");
             Ok(scoring(
