@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the finding")]
 
 mod contexts;
+mod described;
 mod failures;
 mod memory;
 mod models;
