@@ -25,7 +25,8 @@ const HOST_VERSION: &str = concat!("vmafx-api ", env!("CARGO_PKG_VERSION"));
 /// Longest line that is taken from a plugin, in bytes.
 const MAX_LINE: usize = 64 * 1024;
 
-/// Sets where lines of the log go; `None` drops them.
+/// Sets where lines of the log go; `None` drops them. Lines come from any thread, some while the
+/// loader is at work: the sink must not call into it.
 pub fn set_log(sink: Option<Arc<LogSink>>) {
     *SINK.write().unwrap_or_else(PoisonError::into_inner) = sink;
 }
