@@ -26,6 +26,7 @@ use std::fmt::Write as _;
 use toml::{Table, Value};
 
 use super::record::{Reason, Stage, Verdict, one_line};
+use crate::wire::{ABI_MAJOR, ABI_REVISION};
 
 /// Newest `manifest_version` that is understood.
 pub const MANIFEST_VERSION: i64 = 1;
@@ -79,6 +80,16 @@ pub struct Need {
     pub name: String,
 }
 
+impl Need {
+    /// A library by its file name, and what people call it; an empty name for none.
+    pub fn new(library: impl Into<String>, name: impl Into<String>) -> Self {
+        Need {
+            library: library.into(),
+            name: name.into(),
+        }
+    }
+}
+
 /// Why some bytes are no manifest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -125,6 +136,29 @@ pub enum ManifestError {
 }
 
 impl Manifest {
+    /// A manifest of a backend that is built against this revision of the interface; the
+    /// libraries are still to be named.
+    pub fn new(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        version: impl Into<String>,
+        license: impl Into<String>,
+    ) -> Self {
+        Manifest {
+            id: id.into(),
+            name: name.into(),
+            version: version.into(),
+            license: license.into(),
+            abi_major: ABI_MAJOR,
+            abi_revision: ABI_REVISION,
+            library: BTreeMap::new(),
+            needs: Vec::new(),
+            pci_vendors: Vec::new(),
+            priority: None,
+            notes: Vec::new(),
+        }
+    }
+
     /// Reads a manifest.
     ///
     /// # Errors
@@ -209,7 +243,8 @@ impl Manifest {
         })
     }
 
-    /// The manifest as the text of a file.
+    /// The manifest as the text of a file, which [`parse`](Manifest::parse) reads if the values
+    /// are within their limits.
     pub fn to_toml(&self) -> String {
         let entry = |(name, value): (&str, Value)| (name.to_owned(), value);
         let abi = [("major", self.abi_major), ("revision", self.abi_revision)];

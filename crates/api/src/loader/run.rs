@@ -137,9 +137,8 @@ impl Run<'_> {
         let (reason, hint) = match disagreements(&manifest, &loaded) {
             list if list.is_empty() => (Reason::Ok, None),
             list => {
-                record.notes.extend(list);
-                let hint = "its manifest says otherwise: tell whoever made the package";
-                (Reason::ManifestDisagrees, Some(hint.to_owned()))
+                let hint = format!("{}: tell whoever made the package", list.join("; "));
+                (Reason::ManifestDisagrees, Some(hint))
             }
         };
         record.outcome = Outcome::Loaded;

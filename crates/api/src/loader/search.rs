@@ -333,7 +333,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();
         }
-        let machine = Machine::at(root.path()).with_variable("HOME", "/home/u");
+        let machine = Machine::at(root.path()).with_variable("HOME", "/people/u");
         (root, machine)
     }
 
@@ -358,10 +358,10 @@ mod tests {
     const EVERYWHERE: [&str; 9] = [
         "usr/share/vmafx/backends.d/s.toml",
         "usr/local/share/vmafx/backends.d/l.toml",
-        "home/u/.local/share/vmafx/backends.d/d.toml",
+        "people/u/.local/share/vmafx/backends.d/d.toml",
         "etc/vmafx/backends.d/e.toml",
         "etc/xdg/vmafx/backends.d/x.toml",
-        "home/u/.config/vmafx/backends.d/c.toml",
+        "people/u/.config/vmafx/backends.d/c.toml",
         "app/a.toml",
         "more/m.toml",
         "only/o.toml",
@@ -375,10 +375,10 @@ mod tests {
         let all = [
             "add-backend-files more/m.toml",
             "application app/a.toml",
-            "user-config home/u/.config/vmafx/backends.d/c.toml",
+            "user-config people/u/.config/vmafx/backends.d/c.toml",
             "system-config etc/xdg/vmafx/backends.d/x.toml",
             "system-config etc/vmafx/backends.d/e.toml",
-            "user-data home/u/.local/share/vmafx/backends.d/d.toml",
+            "user-data people/u/.local/share/vmafx/backends.d/d.toml",
             "system-data usr/local/share/vmafx/backends.d/l.toml",
             "system-data usr/share/vmafx/backends.d/s.toml",
         ];
@@ -474,9 +474,9 @@ mod tests {
         let machine = machine
             .with_variable(FILES, "/only")
             .with_variable(ADD_FILES, "/more")
-            .with_variable("XDG_CONFIG_HOME", "/home/u/.config")
-            .with_variable("XDG_CONFIG_DIRS", "/home/u/.config")
-            .with_variable("XDG_DATA_DIRS", "/home/u/.local/share");
+            .with_variable("XDG_CONFIG_HOME", "/people/u/.config")
+            .with_variable("XDG_CONFIG_DIRS", "/people/u/.config")
+            .with_variable("XDG_DATA_DIRS", "/people/u/.local/share");
         let flags = SearchFlags {
             allow_relative: true,
             ..SearchFlags::default()

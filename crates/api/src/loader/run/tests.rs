@@ -5,7 +5,6 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use super::*;
-use crate::wire::{ABI_MAJOR, ABI_REVISION};
 
 /// A machine over a temporary folder.
 struct Rig {
@@ -71,19 +70,9 @@ impl Rig {
 }
 
 fn manifest(id: &str, change: impl FnOnce(&mut Manifest)) -> String {
-    let mut manifest = Manifest {
-        id: id.to_owned(),
-        name: id.to_owned(),
-        version: "1.0.0".to_owned(),
-        license: "MIT".to_owned(),
-        abi_major: ABI_MAJOR,
-        abi_revision: ABI_REVISION,
-        library: [(platform(), format!("lib{id}.so"))].into(),
-        needs: Vec::new(),
-        pci_vendors: Vec::new(),
-        priority: None,
-        notes: Vec::new(),
-    };
+    let mut manifest = Manifest::new(id, id, "1.0.0", "MIT");
+    let library = format!("lib{id}.so");
+    manifest.library.insert(platform(), library);
     change(&mut manifest);
     manifest.to_toml()
 }
@@ -228,14 +217,10 @@ fn an_elevated_process_refuses_what_others_can_change() {
 
 #[test]
 fn a_missing_library_that_the_manifest_names_is_information() {
-    let named = |library: &str, name: &str| Need {
-        library: library.to_owned(),
-        name: name.to_owned(),
-    };
     let text = manifest("a", |m| {
         m.needs = vec![
-            named("librun.so", "the Run runtime"),
-            named("libm2.so.2", ""),
+            Need::new("librun.so", "the Run runtime"),
+            Need::new("libm2.so.2", ""),
         ];
     });
     let manifest = Manifest::parse(text.as_bytes()).unwrap();
