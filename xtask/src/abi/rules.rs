@@ -249,10 +249,8 @@ fn structure(line: &Line, lock: &Lock, found: &mut Findings) {
         .lines
         .iter()
         .filter(|l| l.kind() == "size" && l.owner() == line.name);
-    let size = sizes
-        .filter_map(|l| l.name.parse().ok())
-        .max()
-        .unwrap_or(end);
+    let size = sizes.last().and_then(|l| l.name.parse().ok());
+    let size: usize = size.unwrap_or(end);
     if size > end {
         let what = format!(
             "{} unnamed bytes at its end; name them `reserved`",
