@@ -245,11 +245,11 @@ fn structure(line: &Line, lock: &Lock, found: &mut Findings) {
         }
         end = offset + field.number("size").unwrap_or_default();
     }
-    let sizes = lock
+    let mut sizes = lock
         .lines
         .iter()
         .filter(|l| l.kind() == "size" && l.owner() == line.name);
-    let size = sizes.last().and_then(|l| l.name.parse().ok());
+    let size = sizes.next_back().and_then(|l| l.name.parse().ok());
     let size: usize = size.unwrap_or(end);
     if size > end {
         let what = format!(
