@@ -21,12 +21,12 @@
  *   VMAFX_PLUGIN_DRAFT numbers are equal.
  * - A null function is one that is not offered.
  * - Text and arrays that a plugin hands out in vmafx_plugin, vmafx_plugin_backend_info,
- *   vmafx_plugin_feature_info, vmafx_plugin_option_info and vmafx_plugin_output_info live as
- *   long as the process; everything that is passed to a function is valid until that
+ *   vmafx_plugin_feature_info, vmafx_plugin_option_info and vmafx_plugin_output_info live
+ *   as long as the process; everything that is passed to a function is valid until that
  *   function returns, and no longer.
  * - No function lets a panic or an exception out, calls `exit`, changes the locale, the
- *   working directory, signal handlers or the floating-point environment, or calls back into
- *   the host but for vmafx_host.log, vmafx_plugin_frame.retain and
+ *   working directory, signal handlers or the floating-point environment, or calls back
+ *   into the host but for vmafx_host.log, vmafx_plugin_frame.retain and
  *   vmafx_plugin_frame.release.
  */
 
@@ -154,8 +154,8 @@ typedef int32_t vmafx_plugin_status;
 /** The two sides of the boundary disagree about a layout. */
 #define VMAFX_PLUGIN_STATUS_ABI (-11)
 /**
- * A panic or exception was stopped at the boundary. The object that answered so is poisoned:
- * it is destroyed and not called again.
+ * A panic or exception was stopped at the boundary. The object that answered so is
+ * poisoned: it is destroyed and not called again.
  */
 #define VMAFX_PLUGIN_STATUS_PANIC (-13)
 
@@ -507,8 +507,8 @@ typedef struct vmafx_plugin_error {
 } vmafx_plugin_error;
 
 /**
- * How a device takes in frames that it does not own. Draft: the host uses it only if `draft`
- * is the host's own VMAFX_PLUGIN_DRAFT.
+ * How a device takes in frames that it does not own. Draft: the host uses it only if
+ * `draft` is the host's own VMAFX_PLUGIN_DRAFT.
  */
 typedef struct vmafx_plugin_import {
     /** Size of the writer's struct. */
@@ -665,8 +665,8 @@ typedef struct vmafx_plugin_extractor_info {
     /** How many earlier frames a job must carry, at most VMAFX_PLUGIN_MAX_HISTORY. */
     uint32_t history;
     /**
-     * How many jobs the device wants submitted before the first is collected, to be busy all the
-     * time; 0 and 1 say that one is enough.
+     * How many jobs the device wants submitted before the first is collected, to be busy all
+     * the time; 0 and 1 say that one is enough.
      */
     uint32_t in_flight;
 } vmafx_plugin_extractor_info;
@@ -695,7 +695,10 @@ typedef struct vmafx_plugin_frame {
     vmafx_plugin_memory_kind memory;
     /** Shape of the frame; its layout is planar. */
     struct vmafx_plugin_format format;
-    /** Planes in host memory: as many as the layout has; all zero if `memory` is of another kind. */
+    /**
+     * Planes in host memory: as many as the layout has; all zero if `memory` is of another
+     * kind.
+     */
     struct vmafx_plugin_plane planes[3];
     /**
      * The device's frame if `memory` is not the host's and the frame was made by this backend,
@@ -793,8 +796,8 @@ typedef struct vmafx_plugin_backend {
                                             const struct vmafx_plugin_frame *frame,
                                             struct vmafx_plugin_error *error);
     /**
-     * Starts the work on one frame and names it by a ticket. Jobs come in any order and from any
-     * thread, several at once. Required.
+     * Starts the work on one frame and names it by a ticket. Jobs come in any order and from
+     * any thread, several at once. Required.
      */
     vmafx_plugin_status (*extractor_submit)(struct vmafx_plugin_extractor_object *extractor,
                                             const struct vmafx_plugin_job *job,
@@ -834,8 +837,8 @@ typedef struct vmafx_plugin {
     /** Number of backends. */
     size_t backend_count;
     /**
-     * Joins the plugin's threads and releases its devices before the process ends. May be called
-     * more than once. Null if there is nothing to do.
+     * Joins the plugin's threads and releases its devices before the process ends. May be
+     * called more than once. Null if there is nothing to do.
      */
     void (*quiesce)(void);
 } vmafx_plugin;

@@ -74,7 +74,10 @@ enum class Status : int32_t {
     timeout = VMAFX_PLUGIN_STATUS_TIMEOUT,
     /** The two sides of the boundary disagree about a layout. */
     abi = VMAFX_PLUGIN_STATUS_ABI,
-    /** A panic or exception was stopped at the boundary. The object that answered so is poisoned: it is destroyed and not called again. */
+    /**
+     * A panic or exception was stopped at the boundary. The object that answered so is poisoned:
+     * it is destroyed and not called again.
+     */
     panic = VMAFX_PLUGIN_STATUS_PANIC,
 };
 
@@ -296,8 +299,10 @@ void write(T *to, const T &from) noexcept {
 template <size_t N>
 void write_text(char (&to)[N], std::string_view text) noexcept {
     size_t size = std::min(text.size(), N - 1);
-    while (size < text.size() && size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80)
-        --size;
+    const auto continues = [](char byte) {
+        return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
+    };
+    while (size < text.size() && size > 0 && continues(text[size])) --size;
     if (size > 0) std::memcpy(to, text.data(), size);
     std::memset(to + size, 0, N - size);
 }
@@ -324,8 +329,9 @@ inline std::atomic<const vmafx_host *> host{nullptr};
 /** Writes a line to the host's log, from any thread. */
 inline void log(LogLevel level, const std::string &line) noexcept {
     const vmafx_host *host = detail::host.load(std::memory_order_acquire);
-    if (host != nullptr && VMAFX_PLUGIN_HAS(vmafx_host, host, log) && host->log != nullptr)
-        host->log(host->log_context, static_cast<vmafx_plugin_log_level>(level), detail::text(line));
+    if (host == nullptr || !VMAFX_PLUGIN_HAS(vmafx_host, host, log) || host->log == nullptr) return;
+    const auto number = static_cast<vmafx_plugin_log_level>(level);
+    host->log(host->log_context, number, detail::text(line));
 }
 
 /** Shape of a frame. */
@@ -352,12 +358,13 @@ struct Format {
 /** A plane in host memory, read-only. */
 class Plane {
 public:
-    Plane(const vmafx_plugin_plane &plane, uint32_t depth) noexcept : plane_(plane), depth_(depth) {}
+    Plane(const vmafx_plugin_plane &plane, uint32_t depth) noexcept
+        : plane_(plane), depth_(depth) {}
     uint32_t width() const noexcept { return plane_.width; }
     uint32_t height() const noexcept { return plane_.height; }
     uint32_t depth() const noexcept { return depth_; }
     uint64_t stride_bytes() const noexcept { return plane_.stride_bytes; }
-    /** First sample of row `y`, which is below height(): `uint8_t` up to 8 bits, else `uint16_t`. */
+    /** First sample of row `y`, below height(): `uint8_t` up to 8 bits, else `uint16_t`. */
     template <typename Sample>
     const Sample *row(uint32_t y) const noexcept {
         const auto *first = static_cast<const unsigned char *>(plane_.data);
@@ -410,7 +417,8 @@ class KeptFrame : public Frame {
 public:
     explicit KeptFrame(const Frame &frame) : Frame(frame) {
         if (frame_.retain == nullptr || frame_.release == nullptr)
-            throw Error(Status::not_supported, "frame.retain", "the host lends frames for a call only");
+            throw Error(Status::not_supported, "frame.retain",
+                        "the host lends frames for a call only");
         frame_.retain(frame_.object);
     }
     KeptFrame(const KeptFrame &other) : KeptFrame(static_cast<const Frame &>(other)) {}
@@ -498,11 +506,13 @@ private:
     const vmafx_plugin_option_value &find(std::string_view name, OptionKind kind) const {
         for (size_t i = 0; i < count_; ++i) {
             if (detail::view(settings_[i].name) != name) continue;
-            if (settings_[i].value.kind != static_cast<vmafx_plugin_option_kind>(kind))
+            const vmafx_plugin_option_value &value = settings_[i].value;
+            const auto wanted = static_cast<vmafx_plugin_option_kind>(kind);
+            if (value.kind != wanted)
                 throw Error(Status::invalid, name,
-                            "the option has a value of kind " + std::to_string(settings_[i].value.kind) +
-                                ", not of kind " + std::to_string(static_cast<uint32_t>(kind)));
-            return settings_[i].value;
+                            "the option has a value of kind " + std::to_string(value.kind) +
+                                ", not of kind " + std::to_string(wanted));
+            return value;
         }
         throw Error(Status::invalid, name, "the option is not stated");
     }
@@ -543,7 +553,8 @@ public:
     /** Throws if the extractor cannot read `frame` where it is. */
     virtual void admits(const Frame &frame) const {
         if (frame.memory() != MemoryKind::host)
-            throw Error(Status::not_supported, "frame.memory", "only frames in host memory are read");
+            throw Error(Status::not_supported, "frame.memory",
+                        "only frames in host memory are read");
     }
     /** Starts the work on a frame and returns its ticket. Frames needed later are kept. */
     virtual uint64_t submit(const Job &job) = 0;
@@ -586,7 +597,8 @@ struct DeviceInfo {
     std::string isa;
     MemoryKinds memory_kinds = {MemoryKind::host};
     /** Kinds of fence waited for and signalled, and those for which the device itself does it. */
-    FenceKinds acquire_kinds = {}, acquire_on_device = {}, release_kinds = {}, release_on_device = {};
+    FenceKinds acquire_kinds = {}, acquire_on_device = {};
+    FenceKinds release_kinds = {}, release_on_device = {};
     /** Bytes; 0 if unknown. */
     uint64_t total_memory = 0;
     /** PCI domain, bus, device and function; all bits set if unknown. */
@@ -624,12 +636,14 @@ struct OptionInfo {
         option.whole_default = value ? 1 : 0;
         return option;
     }
-    static OptionInfo whole(std::string name, std::string help, int32_t value, int32_t min, int32_t max) {
+    static OptionInfo whole(std::string name, std::string help, int32_t value, int32_t min,
+                             int32_t max) {
         OptionInfo option = make(std::move(name), std::move(help), OptionKind::whole, min, max);
         option.whole_default = value;
         return option;
     }
-    static OptionInfo number(std::string name, std::string help, double value, double min, double max) {
+    static OptionInfo number(std::string name, std::string help, double value, double min,
+                              double max) {
         OptionInfo option = make(std::move(name), std::move(help), OptionKind::number, min, max);
         option.number_default = value;
         return option;
@@ -641,7 +655,8 @@ struct OptionInfo {
     }
 
 private:
-    static OptionInfo make(std::string name, std::string help, OptionKind kind, double min, double max) {
+    static OptionInfo make(std::string name, std::string help, OptionKind kind, double min,
+                           double max) {
         OptionInfo option;
         option.name = std::move(name);
         option.help = std::move(help);
@@ -717,7 +732,8 @@ public:
 
 namespace detail {
 
-inline void report(vmafx_plugin_error *error, std::string_view subject, std::string_view message) noexcept {
+inline void report(vmafx_plugin_error *error, std::string_view subject,
+                   std::string_view message) noexcept {
     if (error == nullptr) return;
     if (VMAFX_PLUGIN_HAS(vmafx_plugin_error, error, subject)) write_text(error->subject, subject);
     if (VMAFX_PLUGIN_HAS(vmafx_plugin_error, error, message)) write_text(error->message, message);
@@ -756,7 +772,8 @@ inline Extractor *the(vmafx_plugin_extractor_object *object) noexcept {
 }
 
 inline Format format(const vmafx_plugin_format &format) noexcept {
-    return {format.width, format.height, static_cast<PixelFormat>(format.pixel_format), format.depth};
+    return {format.width, format.height, static_cast<PixelFormat>(format.pixel_format),
+            format.depth};
 }
 inline FeatureRequest request(const vmafx_plugin_feature_request &feature) noexcept {
     return {view(feature.feature), Options(feature.options, feature.option_count)};
@@ -790,11 +807,13 @@ inline vmafx_plugin_status device_info(vmafx_plugin_backend_object *object, uint
 inline vmafx_plugin_status device_open(vmafx_plugin_backend_object *object,
                                        const vmafx_plugin_device_descriptor *from,
                                        vmafx_plugin_device_object **device,
-                                       vmafx_plugin_device_info *to, vmafx_plugin_error *error) noexcept {
+                                       vmafx_plugin_device_info *to,
+                                       vmafx_plugin_error *error) noexcept {
     return guarded(error, [&] {
         const vmafx_plugin_device_descriptor known = read(from);
         if (known.flags != 0 || known.reserved != 0)
-            throw Error(Status::not_supported, "descriptor.flags", "a flag that this plugin does not know");
+            throw Error(Status::not_supported, "descriptor.flags",
+                        "a flag that this plugin does not know");
         const DeviceDescriptor descriptor{known.index,
                                           {known.external[0], known.external[1]},
                                           Options(known.options, known.option_count)};
@@ -811,7 +830,8 @@ inline void device_close(vmafx_plugin_device_object *device) noexcept { delete t
 
 inline vmafx_plugin_status device_supports(vmafx_plugin_device_object *device,
                                            const vmafx_plugin_feature_request *feature,
-                                           const vmafx_plugin_format *shape, vmafx_plugin_support *to,
+                                           const vmafx_plugin_format *shape,
+                                           vmafx_plugin_support *to,
                                            vmafx_plugin_error *error) noexcept {
     return guarded(error, [&] {
         const Support from = the(device)->supports(request(*feature), format(*shape));
@@ -860,8 +880,8 @@ inline vmafx_plugin_status extractor_submit(vmafx_plugin_extractor_object *extra
     return guarded(error, [&] { *ticket = the(extractor)->submit(Job(job)); });
 }
 
-inline vmafx_plugin_status extractor_collect(vmafx_plugin_extractor_object *extractor, uint64_t ticket,
-                                             uint64_t *values, size_t count,
+inline vmafx_plugin_status extractor_collect(vmafx_plugin_extractor_object *extractor,
+                                             uint64_t ticket, uint64_t *values, size_t count,
                                              vmafx_plugin_error *error) noexcept {
     return guarded(error, [&] {
         if (count != the(extractor)->columns())
@@ -879,7 +899,7 @@ inline const void *query(vmafx_plugin_backend_object *object, vmafx_plugin_text 
     return answer;
 }
 
-/** A backend with its table and everything that the table points to. Lives as long as the process. */
+/** A backend, its table and everything that the table points to. Lives as long as the process. */
 class Registration {
 public:
     explicit Registration(std::unique_ptr<Backend> backend)
@@ -1012,7 +1032,9 @@ vmafx_plugin_status enter(const vmafx_host *from, vmafx_plugin *to) noexcept {
         write(to, plugin);
     });
     if (status != VMAFX_PLUGIN_STATUS_OK)
-        guarded(nullptr, [&] { log(LogLevel::error, std::string("plugin entry: ") + failure.message); });
+        guarded(nullptr, [&] {
+            log(LogLevel::error, std::string("plugin entry: ") + failure.message);
+        });
     return status;
 }
 
@@ -1025,7 +1047,7 @@ vmafx_plugin_status enter(const vmafx_host *from, vmafx_plugin *to) noexcept {
  * first. Once a library, outside of every namespace.
  */
 #define VMAFX_EXPORT_BACKEND(...)                                                                  \
-    extern "C" VMAFX_PLUGIN_EXPORT vmafx_plugin_status vmafx_plugin_entry_v1(                               \
+    extern "C" VMAFX_PLUGIN_EXPORT vmafx_plugin_status vmafx_plugin_entry_v1(                      \
         const vmafx_host *host, vmafx_plugin *plugin) {                                            \
         return vmafx::detail::enter<__VA_ARGS__>(host, plugin);                                    \
     }

@@ -90,6 +90,7 @@ fn compare(root: &Path, old: &str, changelog: &str, released: u32) -> Result<Loc
     }
     match findings.len() {
         0 => Ok(now),
+        1 => Err("abi: 1 finding; nothing was written".into()),
         n => Err(format!("abi: {n} findings; nothing was written").into()),
     }
 }

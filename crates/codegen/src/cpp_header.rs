@@ -17,20 +17,16 @@ pub(crate) fn plugin_hpp(source: &Source) -> String {
             true => "int32_t",
             false => "uint32_t",
         };
-        let docs = source.c_docs(&item.docs, 90).join("\n * ");
-        let comment = match docs.contains('\n') {
-            true => format!("/**\n * {docs}\n */"),
-            false => format!("/** {docs} */"),
-        };
-        let _ = writeln!(enums, "{comment}\nenum class {} : {repr} {{", item.name);
+        enums.push_str(&comment(source, &item.docs, ""));
+        let _ = writeln!(enums, "enum class {} : {repr} {{", item.name);
         for value in &item.values {
             let mut name = value.name.to_lowercase();
             if WORDS_OF_CPP.contains(&name.as_str()) {
                 name.push('_');
             }
-            let docs = value.docs.join(" ");
+            enums.push_str(&comment(source, &value.docs, "    "));
             let constant = names::value_name(&item.name, &value.name);
-            let _ = writeln!(enums, "    /** {docs} */\n    {name} = {constant},");
+            let _ = writeln!(enums, "    {name} = {constant},");
         }
         enums.push_str("};\n\n");
     }
@@ -44,4 +40,15 @@ pub(crate) fn plugin_hpp(source: &Source) -> String {
         .replace("@sets@", &sets)
         .replace("@revision@", &revision)
         .replace("@symbol@", &source.symbol())
+}
+
+/// A comment of one line or, if it is longer, of several.
+fn comment(source: &Source, docs: &[String], indent: &str) -> String {
+    match &source.c_docs(docs, 90)[..] {
+        [line] => format!("{indent}/** {line} */\n"),
+        lines => {
+            let lines: Vec<String> = lines.iter().map(|l| format!("{indent} * {l}\n")).collect();
+            format!("{indent}/**\n{}{indent} */\n", lines.concat())
+        }
+    }
 }

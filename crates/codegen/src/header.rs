@@ -14,7 +14,7 @@ use crate::source::Source;
 use crate::{Error, GENERATED, LICENSE, names};
 
 /// Columns of a comment, its frame not counted.
-const WIDTH: usize = 90;
+const WIDTH: usize = 89;
 
 /// The text of the header.
 pub(crate) fn plugin_h(source: &Source) -> Result<String, Error> {

@@ -44,7 +44,7 @@ public:
     void describe(vmafx::DeviceInfo &info) const override { info.isa = "fast"; }
     vmafx::Support supports(const vmafx::FeatureRequest &feature, const vmafx::Format &) const override {
         vmafx::Support support;
-        support.outputs = feature.options.toggle("half") ? 1 : 3;
+        if (feature.options.toggle("half")) support.memory_kinds = {vmafx::MemoryKind::dma_buf};
         return support;
     }
     std::unique_ptr<vmafx::Extractor> prepare(const vmafx::Plan &plan) override {
@@ -161,7 +161,7 @@ int main() {
     const vmafx_plugin_format format = {4, 2, VMAFX_PLUGIN_PIXEL_FORMAT_YUV400P, 8};
     auto support = VMAFX_PLUGIN_INIT(vmafx_plugin_support);
     CHECK(table.device_supports(device, &request, &format, &support, &error) == VMAFX_PLUGIN_STATUS_OK);
-    CHECK(support.outputs == 1 && support.pixel_formats == 30);
+    CHECK(support.memory_kinds == 16 && support.pixel_formats == 30);
     half.value.kind = VMAFX_PLUGIN_OPTION_KIND_TEXT;
     CHECK(table.device_supports(device, &request, &format, &support, &error) ==
           VMAFX_PLUGIN_STATUS_INVALID);

@@ -245,14 +245,12 @@ fn structure(line: &Line, lock: &Lock, found: &mut Findings) {
         }
         end = offset + field.number("size").unwrap_or_default();
     }
-    let sizes = lock
+    let mut sizes = lock
         .lines
         .iter()
         .filter(|l| l.kind() == "size" && l.owner() == line.name);
-    let size = sizes
-        .filter_map(|l| l.name.parse().ok())
-        .max()
-        .unwrap_or(end);
+    let size = sizes.next_back().and_then(|l| l.name.parse().ok());
+    let size: usize = size.unwrap_or(end);
     if size > end {
         let what = format!(
             "{} unnamed bytes at its end; name them `reserved`",
