@@ -346,10 +346,15 @@ unsafe fn feature(info: *const wire::FeatureInfo) -> Result<FeatureDescription, 
     unsafe {
         let info = sized::read(info)?;
         let name = info.name.read("features.name")?.to_owned();
+        unused(&name, info.flags & !FEATURE_EVERY_FRAME | info.reserved)?;
         let mut options = Vec::new();
         for &option in slice(info.options, info.option_count, &name)? {
             let option = sized::read(option)?;
             let option_name = option.name.read(&name)?.to_owned();
+            unused(
+                &option_name,
+                option.in_names & !1 | option.default_value.reserved,
+            )?;
             let alias = option.alias.read(&name)?;
             options.push(OptionDescription {
                 alias: if alias.is_empty() {
@@ -368,7 +373,9 @@ unsafe fn feature(info: *const wire::FeatureInfo) -> Result<FeatureDescription, 
         }
         let mut outputs = Vec::new();
         for &output in slice(info.outputs, info.output_count, &name)? {
-            outputs.push(sized::read(output)?.name.read(&name)?.to_owned());
+            let output = sized::read(output)?;
+            unused(&name, output.reserved)?;
+            outputs.push(output.name.read(&name)?.to_owned());
         }
         Ok(FeatureDescription {
             summary: info.summary.read(&name)?.to_owned(),
@@ -380,6 +387,17 @@ unsafe fn feature(info: *const wire::FeatureInfo) -> Result<FeatureDescription, 
             outputs,
             name,
         })
+    }
+}
+
+/// Whether the bits that no revision defines are zero.
+pub(crate) fn unused(name: &str, bits: u32) -> Result<(), ApiError> {
+    match bits {
+        0 => Ok(()),
+        bits => {
+            let message = format!("`{name}` sets {bits:#x} where no revision defines a bit");
+            Err(ApiError::new(Status::ABI, "reserved", message))
+        }
     }
 }
 
@@ -551,6 +569,21 @@ mod tests {
         assert!(feature(|f| f.options[1].min = -4.5).contains("no limits"));
         assert!(feature(|f| f.options[1].max = f64::NAN).contains("radius"));
         assert!(feature(|f| f.options[2].name = "clip".into()).contains("two options"));
+    }
+
+    #[test]
+    fn bits_of_the_future_are_refused() {
+        let mut info = wire::FeatureInfo {
+            name: Text::new("sharpness"),
+            flags: FEATURE_EVERY_FRAME | 2,
+            ..wire::FeatureInfo::empty()
+        };
+        // SAFETY: a description of this side.
+        let error = unsafe { feature(&info) }.unwrap_err();
+        assert!(error.message.contains("`sharpness` sets 0x2"), "{error}");
+        info.flags = FEATURE_EVERY_FRAME;
+        // SAFETY: as above.
+        assert!(unsafe { feature(&info) }.unwrap().every_frame);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //! a role.
 //!
 //! The methods are those of the tables in [`wire`](crate::wire), with an object in place of each
-//! opaque pointer. Two things implement them: [`guard`](crate::guard), over the traits that
-//! Rust authors write, and [`table`](crate::table), over the table of a loaded library. The
-//! handles ([`Backend`](crate::Backend), [`Device`](crate::Device) …) are the safe way to them.
+//! opaque pointer. Two modules implement them: `guard`, over the traits that Rust authors write,
+//! and `table`, over the table of a loaded library. The handles ([`Backend`](crate::Backend),
+//! [`Device`](crate::Device) and the rest) are the safe way to them.
 //!
 //! What must stay true: no method lets a panic out, because the object's shim would end the
 //! process; methods are only added, after the last, with a default body.

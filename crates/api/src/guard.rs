@@ -98,13 +98,7 @@ impl BackendGuard {
     ) -> Result<DeviceGuard, Status> {
         let mut opened = None;
         let status = run(error, || {
-            if descriptor.flags != 0 || descriptor.reserved != 0 {
-                let message = format!(
-                    "{:#x}; none is known",
-                    descriptor.flags | descriptor.reserved
-                );
-                return Err(ApiError::new(Status::INVALID, "descriptor.flags", message));
-            }
+            describe::unused("descriptor", descriptor.flags | descriptor.reserved)?;
             let mut request = OpenRequest::new(descriptor.index);
             // SAFETY: the caller's promise.
             request.options =
@@ -201,6 +195,7 @@ impl DeviceGuard {
     ) -> Result<ExtractorGuard, Status> {
         let mut made = None;
         let status = run(error, || {
+            describe::unused("plan", plan.reserved)?;
             let format = describe::format(&plan.format)?;
             // SAFETY: the caller's promise.
             let wanted = unsafe { slice(plan.features, plan.feature_count, "plan.features") }?;

@@ -88,19 +88,28 @@ fn check<T: Extensible>(size: u32) -> Result<usize, ApiError> {
     Ok((size as usize).min(size_of::<T>()))
 }
 
+/// What is wrong with a struct's address.
+fn placed<T: Extensible>(at: *const T) -> Result<(), ApiError> {
+    if at.is_null() || !at.is_aligned() {
+        let message = match at.is_null() {
+            true => format!("no {} was given", T::NAME),
+            false => format!("the {} at {at:p} is not aligned", T::NAME),
+        };
+        return Err(ApiError::new(Status::INVALID, T::NAME, message));
+    }
+    Ok(())
+}
+
 /// A copy of the struct at `from` as this side knows it.
 ///
 /// # Errors
-/// A null pointer, a size below the first revision's or beyond belief.
+/// A null or unaligned pointer, a size below the first revision's or beyond belief.
 ///
 /// # Safety
-/// `from` is null, or aligned and readable for its first field and for as many bytes as that
+/// `from` is null or unaligned, or readable for its first field and for as many bytes as that
 /// field says.
 pub(crate) unsafe fn read<T: Extensible>(from: *const T) -> Result<T, ApiError> {
-    if from.is_null() {
-        let message = format!("no {} was given", T::NAME);
-        return Err(ApiError::new(Status::INVALID, T::NAME, message));
-    }
+    placed(from)?;
     // SAFETY: the first field is a u32 (trait) and readable (caller).
     let size = check::<T>(unsafe { from.cast::<u32>().read() })?;
     let mut value = T::empty();
@@ -118,13 +127,10 @@ pub(crate) unsafe fn read<T: Extensible>(from: *const T) -> Result<T, ApiError> 
 /// As [`read`].
 ///
 /// # Safety
-/// `to` is null, or aligned and writable for its first field and for as many bytes as that field
+/// `to` is null or unaligned, or writable for its first field and for as many bytes as that field
 /// says.
 pub(crate) unsafe fn write<T: Extensible>(to: *mut T, value: &T) -> Result<(), ApiError> {
-    if to.is_null() {
-        let message = format!("no room for {} was given", T::NAME);
-        return Err(ApiError::new(Status::INVALID, T::NAME, message));
-    }
+    placed(to)?;
     // SAFETY: the first field is a u32 (trait) and readable (caller).
     let size = check::<T>(unsafe { to.cast::<u32>().read() })?;
     // SAFETY: `size` bytes are readable in `value` and writable at `to` (the minimum was
