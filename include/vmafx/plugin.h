@@ -15,9 +15,9 @@
  *   writes one sets `struct_size` to the size it was compiled with; whoever reads one takes
  *   no more than both sides know, and zero for the rest. A struct without `struct_size`
  *   never changes.
- * - Every field and function has a revision (`r1`, `r2` …), raised once a release. `cargo
- *   xtask abi` compares the layout with `abi/plugin.lock` and accepts appends only.
- * - What is marked *draft* is outside that promise: two sides use it only if their
+ * - Every field and function has a revision (`r1`, `r2` …), raised once a release: `cargo
+ *   xtask abi` compares the layout with `abi/plugin.lock` and accepts appends only. What is
+ *   marked *draft* is outside that promise: two sides use it only if their
  *   VMAFX_PLUGIN_DRAFT numbers are equal.
  * - A null function is one that is not offered.
  * - Text and arrays that a plugin hands out in vmafx_plugin, vmafx_plugin_backend_info,
@@ -469,10 +469,7 @@ typedef struct vmafx_plugin_fence {
     uint64_t value;
 } vmafx_plugin_fence;
 
-/**
- * A frame that its producer describes. Its memory stays valid and unchanged until the frame
- * made of it has been released. Draft.
- */
+/** A frame that its producer describes. Its memory stays as it is until the release. Draft. */
 typedef struct vmafx_plugin_import_descriptor {
     /** Size of the writer's struct. */
     uint32_t struct_size;
@@ -500,6 +497,8 @@ typedef struct vmafx_plugin_error {
     uint32_t struct_size;
     /** Zero. */
     uint32_t reserved;
+    /** The number that the device's runtime gives the failure; 0 for none. */
+    int64_t code;
     /** The argument or object at fault, such as `vif` or `desc.plane[1].pitch`. */
     char subject[VMAFX_PLUGIN_SUBJECT_CAPACITY];
     /** One sentence for people: the value, the limit, what to do. */
@@ -524,12 +523,9 @@ typedef struct vmafx_plugin_import {
                                         struct vmafx_plugin_device_frame_object **frame,
                                         struct vmafx_plugin_format *format,
                                         struct vmafx_plugin_error *error);
-    /**
-     * Drops the host's reference. The producer gets its memory back when the device has read it
-     * for the last time, which the release fences tell.
-     */
+    /** Drops the host's reference. The release fences tell when the device has read it last. */
     void (*frame_release)(struct vmafx_plugin_device_frame_object *frame);
-    /** A fence of `kind` that is signalled after the last read of the frame. */
+    /** A fence of `kind` that is signalled after the last read. */
     vmafx_plugin_status (*frame_release_fence)(struct vmafx_plugin_device_frame_object *frame,
                                                vmafx_plugin_fence_kind kind,
                                                struct vmafx_plugin_fence *fence,
@@ -669,6 +665,8 @@ typedef struct vmafx_plugin_extractor_info {
      * the time; 0 and 1 say that one is enough.
      */
     uint32_t in_flight;
+    /** Bytes of the device's memory that the plan holds; 0 if unknown. */
+    uint64_t memory_bytes;
 } vmafx_plugin_extractor_info;
 
 /** A plane in host memory. */
@@ -795,10 +793,7 @@ typedef struct vmafx_plugin_backend {
     vmafx_plugin_status (*extractor_admits)(struct vmafx_plugin_extractor_object *extractor,
                                             const struct vmafx_plugin_frame *frame,
                                             struct vmafx_plugin_error *error);
-    /**
-     * Starts the work on one frame and names it by a ticket. Jobs come in any order and from
-     * any thread, several at once. Required.
-     */
+    /** Starts the work on one frame and names it by a ticket. Any order, any thread. Required. */
     vmafx_plugin_status (*extractor_submit)(struct vmafx_plugin_extractor_object *extractor,
                                             const struct vmafx_plugin_job *job,
                                             uint64_t *ticket,

@@ -13,11 +13,12 @@ LAYOUT(size_of_text, sizeof(vmafx_plugin_text) == 16);
 LAYOUT(text_data, offsetof(vmafx_plugin_text, data) == 0);
 LAYOUT(text_size, offsetof(vmafx_plugin_text, size) == 8);
 
-LAYOUT(size_of_error, sizeof(vmafx_plugin_error) == 2184);
+LAYOUT(size_of_error, sizeof(vmafx_plugin_error) == 2192);
 LAYOUT(error_struct_size, offsetof(vmafx_plugin_error, struct_size) == 0);
 LAYOUT(error_reserved, offsetof(vmafx_plugin_error, reserved) == 4);
-LAYOUT(error_subject, offsetof(vmafx_plugin_error, subject) == 8);
-LAYOUT(error_message, offsetof(vmafx_plugin_error, message) == 136);
+LAYOUT(error_code, offsetof(vmafx_plugin_error, code) == 8);
+LAYOUT(error_subject, offsetof(vmafx_plugin_error, subject) == 16);
+LAYOUT(error_message, offsetof(vmafx_plugin_error, message) == 144);
 
 LAYOUT(size_of_format, sizeof(vmafx_plugin_format) == 16);
 LAYOUT(format_width, offsetof(vmafx_plugin_format, width) == 0);
@@ -81,11 +82,12 @@ LAYOUT(plan_request_format, offsetof(vmafx_plugin_plan_request, format) == 8);
 LAYOUT(plan_request_features, offsetof(vmafx_plugin_plan_request, features) == 24);
 LAYOUT(plan_request_feature_count, offsetof(vmafx_plugin_plan_request, feature_count) == 32);
 
-LAYOUT(size_of_extractor_info, sizeof(vmafx_plugin_extractor_info) == 16);
+LAYOUT(size_of_extractor_info, sizeof(vmafx_plugin_extractor_info) == 24);
 LAYOUT(extractor_info_struct_size, offsetof(vmafx_plugin_extractor_info, struct_size) == 0);
 LAYOUT(extractor_info_columns, offsetof(vmafx_plugin_extractor_info, columns) == 4);
 LAYOUT(extractor_info_history, offsetof(vmafx_plugin_extractor_info, history) == 8);
 LAYOUT(extractor_info_in_flight, offsetof(vmafx_plugin_extractor_info, in_flight) == 12);
+LAYOUT(extractor_info_memory_bytes, offsetof(vmafx_plugin_extractor_info, memory_bytes) == 16);
 
 LAYOUT(size_of_option_info, sizeof(vmafx_plugin_option_info) == 112);
 LAYOUT(option_info_struct_size, offsetof(vmafx_plugin_option_info, struct_size) == 0);

@@ -14,12 +14,13 @@ LAYOUT(alignof(vmafx_plugin_text) == 8);
 LAYOUT(offsetof(vmafx_plugin_text, data) == 0);
 LAYOUT(offsetof(vmafx_plugin_text, size) == 8);
 
-LAYOUT(sizeof(vmafx_plugin_error) == 2184);
-LAYOUT(alignof(vmafx_plugin_error) == 4);
+LAYOUT(sizeof(vmafx_plugin_error) == 2192);
+LAYOUT(alignof(vmafx_plugin_error) == 8);
 LAYOUT(offsetof(vmafx_plugin_error, struct_size) == 0);
 LAYOUT(offsetof(vmafx_plugin_error, reserved) == 4);
-LAYOUT(offsetof(vmafx_plugin_error, subject) == 8);
-LAYOUT(offsetof(vmafx_plugin_error, message) == 136);
+LAYOUT(offsetof(vmafx_plugin_error, code) == 8);
+LAYOUT(offsetof(vmafx_plugin_error, subject) == 16);
+LAYOUT(offsetof(vmafx_plugin_error, message) == 144);
 
 LAYOUT(sizeof(vmafx_plugin_format) == 16);
 LAYOUT(alignof(vmafx_plugin_format) == 4);
@@ -93,12 +94,13 @@ LAYOUT(offsetof(vmafx_plugin_plan_request, format) == 8);
 LAYOUT(offsetof(vmafx_plugin_plan_request, features) == 24);
 LAYOUT(offsetof(vmafx_plugin_plan_request, feature_count) == 32);
 
-LAYOUT(sizeof(vmafx_plugin_extractor_info) == 16);
-LAYOUT(alignof(vmafx_plugin_extractor_info) == 4);
+LAYOUT(sizeof(vmafx_plugin_extractor_info) == 24);
+LAYOUT(alignof(vmafx_plugin_extractor_info) == 8);
 LAYOUT(offsetof(vmafx_plugin_extractor_info, struct_size) == 0);
 LAYOUT(offsetof(vmafx_plugin_extractor_info, columns) == 4);
 LAYOUT(offsetof(vmafx_plugin_extractor_info, history) == 8);
 LAYOUT(offsetof(vmafx_plugin_extractor_info, in_flight) == 12);
+LAYOUT(offsetof(vmafx_plugin_extractor_info, memory_bytes) == 16);
 
 LAYOUT(sizeof(vmafx_plugin_option_info) == 112);
 LAYOUT(alignof(vmafx_plugin_option_info) == 8);

@@ -84,6 +84,11 @@ pub trait ExtractorImpl: Send + Sync + 'static {
         1
     }
 
+    /// Bytes of the device's memory that the plan holds; 0 if unknown.
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
+
     /// Whether the extractor can read `frame` where it is. Asked for every frame before it is
     /// accepted into the run, so that [`submit`](ExtractorImpl::submit) never sees another one.
     /// If not written: frames in host memory are read and no others.

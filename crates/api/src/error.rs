@@ -15,6 +15,8 @@ pub struct ApiError {
     pub subject: String,
     /// One sentence for people.
     pub message: String,
+    /// The number that the device's runtime gives the failure; 0 for none.
+    pub code: i64,
 }
 
 impl ApiError {
@@ -24,7 +26,13 @@ impl ApiError {
             status,
             subject: subject.into(),
             message: message.into(),
+            code: 0,
         }
+    }
+
+    /// The error with the number that the device's runtime gives it.
+    pub fn with_code(self, code: i64) -> Self {
+        ApiError { code, ..self }
     }
 
     /// What the other side answered: `status`, and `error` as it filled it in.
@@ -41,6 +49,7 @@ impl ApiError {
             status,
             subject: text(&error.subject, "backend"),
             message: text(&error.message, "the backend gave no reason"),
+            code: error.code,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the engine holds of every backend, whatever language it was written in: one object type
 //! a role.
 //!
-//! The methods are those of the tables in [`wire`](crate::wire), with an object in place of each
+//! The methods are those of the tables in [`wire`], with an object in place of each
 //! opaque pointer. Two modules implement them: `guard`, over the traits that Rust authors write,
 //! and `table`, over the table of a loaded library. The handles ([`Backend`](crate::Backend),
 //! [`Device`](crate::Device) and the rest) are the safe way to them.

@@ -41,6 +41,7 @@ pub(crate) fn run(
             ApiError::new(Status::PANIC, "panic", text)
         }
     };
+    error.code = failure.code;
     fill(&mut error.subject, &failure.subject);
     fill(&mut error.message, &failure.message);
     failure.status
@@ -215,6 +216,7 @@ impl DeviceGuard {
             info.columns = number("columns", author.columns(), u32::MAX)?;
             info.history = number("history", author.history(), wire::MAX_HISTORY)?;
             info.in_flight = number("in_flight", author.in_flight(), u32::MAX)?;
+            info.memory_bytes = author.memory_bytes();
             made = Some(author);
             Ok(Status::OK)
         });

@@ -397,6 +397,11 @@ impl Extractor {
         self.info.in_flight.max(1) as usize
     }
 
+    /// Bytes of the device's memory that the plan holds; 0 if unknown.
+    pub fn memory_bytes(&self) -> u64 {
+        self.info.memory_bytes
+    }
+
     /// Whether the extractor can read `frame` where it is. Asked for every frame before it is
     /// accepted into a run.
     ///

@@ -133,11 +133,12 @@ structs! {
         data 0,
         size 8,
     }
-    Error: size 2184, align 4, extensible true, draft false {
+    Error: size 2192, align 8, extensible true, draft false {
         struct_size 0,
         reserved 4,
-        subject 8,
-        message 136,
+        code 8,
+        subject 16,
+        message 144,
     }
     Format: size 16, align 4, extensible false, draft false {
         width 0,
@@ -201,11 +202,12 @@ structs! {
         features 24,
         feature_count 32,
     }
-    ExtractorInfo: size 16, align 4, extensible true, draft false {
+    ExtractorInfo: size 24, align 8, extensible true, draft false {
         struct_size 0,
         columns 4,
         history 8,
         in_flight 12,
+        memory_bytes 16,
     }
     OptionInfo: size 112, align 8, extensible true, draft false {
         struct_size 0,

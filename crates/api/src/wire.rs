@@ -10,10 +10,9 @@
 //! - A struct that starts with `struct_size` grows at its end, and nowhere else. Whoever writes
 //!   one sets `struct_size` to the size it was compiled with; whoever reads one takes no more
 //!   than both sides know, and zero for the rest. A struct without `struct_size` never changes.
-//! - Every field and function has a revision (`r1`, `r2` …), raised once a release. `cargo xtask
-//!   abi` compares the layout with `abi/plugin.lock` and accepts appends only.
-//! - What is marked *draft* is outside that promise: two sides use it only if their
-//!   [`DRAFT`] numbers are equal.
+//! - Every field and function has a revision (`r1`, `r2` …), raised once a release: `cargo xtask
+//!   abi` compares the layout with `abi/plugin.lock` and accepts appends only. What is marked
+//!   *draft* is outside that promise: two sides use it only if their [`DRAFT`] numbers are equal.
 //! - A null function is one that is not offered.
 //! - Text and arrays that a plugin hands out in [`Plugin`], [`BackendInfo`], [`FeatureInfo`],
 //!   [`OptionInfo`] and [`OutputInfo`] live as long as the process; everything that is passed to
@@ -112,6 +111,8 @@ pub struct Error {
     pub struct_size: u32,
     /// Zero.
     pub reserved: u32,
+    /// The number that the device's runtime gives the failure; 0 for none.
+    pub code: i64,
     /// The argument or object at fault, such as `vif` or `desc.plane[1].pitch`.
     pub subject: [c_char; SUBJECT_CAPACITY],
     /// One sentence for people: the value, the limit, what to do.
@@ -281,6 +282,8 @@ pub struct ExtractorInfo {
     /// How many jobs the device wants submitted before the first is collected, to be busy all
     /// the time; 0 and 1 say that one is enough.
     pub in_flight: u32,
+    /// Bytes of the device's memory that the plan holds; 0 if unknown.
+    pub memory_bytes: u64,
 }
 
 /// One option of a feature that a backend describes.
@@ -454,8 +457,7 @@ pub struct ImportPlane {
     pub size: u64,
 }
 
-/// A frame that its producer describes. Its memory stays valid and unchanged until the frame
-/// made of it has been released. Draft.
+/// A frame that its producer describes. Its memory stays as it is until the release. Draft.
 #[derive(Clone, Copy, Debug, StableAbi)]
 #[repr(C)]
 pub struct ImportDescriptor {
@@ -499,10 +501,9 @@ pub struct Import {
             error: *mut Error,
         ) -> Status,
     >,
-    /// Drops the host's reference. The producer gets its memory back when the device has read it
-    /// for the last time, which the release fences tell.
+    /// Drops the host's reference. The release fences tell when the device has read it last.
     pub frame_release: Option<unsafe extern "C" fn(frame: *mut DeviceFrameObject)>,
-    /// A fence of `kind` that is signalled after the last read of the frame.
+    /// A fence of `kind` that is signalled after the last read.
     pub frame_release_fence: Option<
         unsafe extern "C" fn(
             frame: *mut DeviceFrameObject,
@@ -619,8 +620,7 @@ pub struct Backend {
             error: *mut Error,
         ) -> Status,
     >,
-    /// Starts the work on one frame and names it by a ticket. Jobs come in any order and from
-    /// any thread, several at once. Required.
+    /// Starts the work on one frame and names it by a ticket. Any order, any thread. Required.
     pub extractor_submit: Option<
         unsafe extern "C" fn(
             extractor: *mut ExtractorObject,
