@@ -87,11 +87,17 @@ fn upstream_name() -> &'static str {
     if cfg!(windows) { "vmaf.exe" } else { "vmaf" }
 }
 
+/// The command without what the machine has installed or the environment asks for.
 fn clean(mut command: Command) -> Command {
+    static NOTHING: OnceLock<TempDir> = OnceLock::new();
+    let nothing = NOTHING.get_or_init(|| tempfile::tempdir().unwrap());
     command.stdin(Stdio::null());
     command
         .env_remove("VMAFX_MODEL_PATH")
-        .env_remove("VMAFX_CPU_LEVEL");
+        .env_remove("VMAFX_CPU_LEVEL")
+        .env_remove("VMAFX_BACKENDS_DISABLE")
+        .env_remove("VMAFX_BACKENDS_SELECT")
+        .env("VMAFX_BACKEND_FILES", nothing.path());
     command
 }
 

@@ -6,6 +6,7 @@
     reason = "a test says by panicking what went wrong"
 )]
 
+mod backends;
 mod destinations;
 mod environment;
 #[cfg(unix)]

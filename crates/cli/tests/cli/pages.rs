@@ -73,8 +73,8 @@ fn ur_110_version_and_backends() {
     assert_eq!(run(vmaf("-v")).ok().stderr, upstream.stderr);
     let list: serde_json::Value =
         serde_json::from_str(&run_line("backends --json").ok().stdout).unwrap();
-    assert_eq!(list[0]["name"], "cpu");
-    assert_eq!(list[0]["devices"][0]["name"], "cpu:0");
+    assert_eq!(list["backends"][0]["name"], "cpu");
+    assert_eq!(list["backends"][0]["devices"][0]["name"], "cpu:0");
     assert_eq!(
         run_line("--backends").ok().stdout,
         run_line("backends").ok().stdout
