@@ -671,9 +671,9 @@ typedef struct vmafx_plugin_extractor_info {
 
 /** A plane in host memory. */
 typedef struct vmafx_plugin_plane {
-    /** First sample of the first row. */
+    /** First sample of the first row, aligned to its size. */
     const void *data;
-    /** Bytes from row to row. */
+    /** Bytes from row to row, a multiple of the size of a sample. */
     uint64_t stride_bytes;
     /** Samples in a row. */
     uint32_t width;
@@ -738,8 +738,8 @@ typedef struct vmafx_plugin_job {
 
 /**
  * A backend: what it is, and its functions. The plugin owns the table, which lives as long
- * as the process. `object` and devices may be used from any thread at once; a device
- * outlives nothing that was made from it.
+ * as the process. `object` and devices may be used from any thread at once. The host closes
+ * a device when all that was made of it is gone.
  */
 typedef struct vmafx_plugin_backend {
     /** Size of the writer's struct. */

@@ -138,9 +138,9 @@ pub struct Format {
 #[derive(Clone, Copy, Debug, StableAbi)]
 #[repr(C)]
 pub struct Plane {
-    /// First sample of the first row.
+    /// First sample of the first row, aligned to its size.
     pub data: *const c_void,
-    /// Bytes from row to row.
+    /// Bytes from row to row, a multiple of the size of a sample.
     pub stride_bytes: u64,
     /// Samples in a row.
     pub width: u32,
@@ -544,8 +544,8 @@ pub struct Import {
 }
 
 /// A backend: what it is, and its functions. The plugin owns the table, which lives as long as
-/// the process. `object` and devices may be used from any thread at once; a device outlives
-/// nothing that was made from it.
+/// the process. `object` and devices may be used from any thread at once. The host closes a
+/// device when all that was made of it is gone.
 #[derive(Clone, Copy, Debug, StableAbi)]
 #[repr(C)]
 pub struct Backend {
