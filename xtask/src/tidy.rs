@@ -12,7 +12,7 @@ use crate::Failure;
 
 /// Which crates of the workspace a crate may depend on. A crate that is not listed is a
 /// finding: decide its place first.
-const DEPENDENCIES: [(&str, &[&str]); 10] = [
+const DEPENDENCIES: [(&str, &[&str]); 11] = [
     ("vmafx-api", &[]),
     ("vmafx-metrics", &["vmafx-api"]),
     ("vmafx-models", &["vmafx-api", "vmafx-metrics"]),
@@ -22,19 +22,24 @@ const DEPENDENCIES: [(&str, &[&str]); 10] = [
         &["vmafx-api", "vmafx-metrics", "vmafx-models"],
     ),
     ("vmafx-backend-cpu", &["vmafx-api", "vmafx-metrics"]),
+    (
+        "vmafx-conformance",
+        &["vmafx-api", "vmafx-metrics", "vmafx-backend-cpu"],
+    ),
     ("vmafx-cli", &ANY),
     ("vmafx-codegen", &[]),
     ("vmafx-tests", &ANY),
     ("xtask", &ANY),
 ];
 
-const ANY: [&str; 9] = [
+const ANY: [&str; 10] = [
     "vmafx-api",
     "vmafx-metrics",
     "vmafx-models",
     "vmafx-media",
     "vmafx-engine",
     "vmafx-backend-cpu",
+    "vmafx-conformance",
     "vmafx-cli",
     "vmafx-codegen",
     "vmafx-tests",

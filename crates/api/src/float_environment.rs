@@ -8,7 +8,7 @@ use std::arch::asm;
 /// Control words of the calling thread's floating-point units, without the flags that
 /// arithmetic itself sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FloatEnvironment {
+pub struct FloatEnvironment {
     vector: u32,
     scalar: u32,
 }
@@ -19,7 +19,7 @@ impl FloatEnvironment {
     const CONTROL: u32 = !0x3f;
 
     /// That of the calling thread.
-    pub(crate) fn current() -> Self {
+    pub fn current() -> Self {
         let (mut vector, mut scalar) = (0u32, 0u16);
         // SAFETY: both instructions store to the four and two bytes given and change nothing
         // else; every x86-64 processor has them.
@@ -34,7 +34,7 @@ impl FloatEnvironment {
     }
 
     /// Makes it that of the calling thread.
-    pub(crate) fn restore(self) {
+    pub fn restore(self) {
         let (vector, scalar) = (self.vector, self.scalar as u16);
         // SAFETY: both load control words that were stored by `current` on this machine, so no
         // reserved bit is set.
@@ -48,7 +48,7 @@ impl FloatEnvironment {
 #[cfg(target_arch = "aarch64")]
 impl FloatEnvironment {
     /// That of the calling thread.
-    pub(crate) fn current() -> Self {
+    pub fn current() -> Self {
         let control: u64;
         // SAFETY: reads a register that user code may read.
         unsafe { asm!("mrs {}, fpcr", out(reg) control, options(nostack, nomem, preserves_flags)) }
@@ -59,7 +59,7 @@ impl FloatEnvironment {
     }
 
     /// Makes it that of the calling thread.
-    pub(crate) fn restore(self) {
+    pub fn restore(self) {
         let control = u64::from(self.vector) | u64::from(self.scalar) << 32;
         // SAFETY: the value was read from the same register by `current`.
         unsafe { asm!("msr fpcr, {}", in(reg) control, options(nostack, preserves_flags)) }
@@ -70,7 +70,7 @@ impl FloatEnvironment {
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 impl FloatEnvironment {
     /// That of the calling thread.
-    pub(crate) fn current() -> Self {
+    pub fn current() -> Self {
         FloatEnvironment {
             vector: 0,
             scalar: 0,
@@ -78,7 +78,7 @@ impl FloatEnvironment {
     }
 
     /// Makes it that of the calling thread.
-    pub(crate) fn restore(self) {
+    pub fn restore(self) {
         let FloatEnvironment { .. } = self;
     }
 }

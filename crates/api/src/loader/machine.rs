@@ -5,7 +5,7 @@
 //! system, an elevated process included.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
 /// Where the build was told that settings, data and libraries of the system are. A packager
@@ -84,6 +84,20 @@ impl Machine {
     }
 }
 
+/// The locale of this process, every category of it, in the words of the C library. A plugin
+/// leaves it as it is.
+pub fn locale() -> String {
+    // SAFETY: with a null name nothing is changed; what is answered is null or a text that stays
+    // until somebody changes the locale, which neither this crate nor a plugin may (`wire`).
+    unsafe {
+        let name = libc::setlocale(libc::LC_ALL, std::ptr::null());
+        match name.is_null() {
+            true => String::new(),
+            false => CStr::from_ptr(name).to_string_lossy().into_owned(),
+        }
+    }
+}
+
 const fn default(given: Option<&'static str>, usual: &'static str) -> &'static str {
     match given {
         Some(path) => path,
@@ -104,6 +118,11 @@ mod tests {
         );
         let real = Machine::at("/");
         assert_eq!(real.inside(Path::new("/etc/x")), Path::new("/etc/x"));
+    }
+
+    #[test]
+    fn a_program_starts_in_the_locale_of_the_standard() {
+        assert_eq!(locale(), "C");
     }
 
     #[test]

@@ -57,11 +57,11 @@ use crate::handle::Backend;
 use crate::kinds::LogLevel;
 
 pub use host::{ABI_OLDEST, LogSink, set_log};
-pub use machine::Machine;
+pub use machine::{Machine, locale};
 pub use manifest::{MANIFEST_VERSION, MAX_MANIFEST_BYTES, Manifest, ManifestError, Need};
 pub use open::quiesce;
-pub use probe::{DEFAULT_TIMEOUT, Probe, answer_probe};
-pub use record::{LoadRecord, Outcome, Place, Reason, Stage};
+pub use probe::{DEFAULT_TIMEOUT, Probe, answer_probe, signal_name};
+pub use record::{LoadRecord, Outcome, Place, Reason, Stage, one_line};
 pub use search::SearchFlags;
 
 use open::{FileId, Opened, file_id};

@@ -254,7 +254,8 @@ fn wait(child: &mut Child, deadline: Instant) -> std::io::Result<Option<ExitStat
     }
 }
 
-fn signal_name(signal: i32) -> String {
+/// The name of a signal that ended a process, else its number.
+pub fn signal_name(signal: i32) -> String {
     let known = [
         (libc::SIGSEGV, "SIGSEGV"),
         (libc::SIGABRT, "SIGABRT"),

@@ -348,8 +348,9 @@ pub(super) fn shown(path: &Path) -> String {
 /// Longest line of a record, in characters.
 const LONGEST_LINE: usize = 1024;
 
-/// `text` without line ends and other control characters, and not without end.
-pub(super) fn one_line(text: &str) -> String {
+/// `text` on one line: without control characters and what turns the direction of writing, and
+/// not without end. For words of a plugin that are shown to people.
+pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(LONGEST_LINE));
     for (place, letter) in text.trim_end().chars().enumerate() {
         if place == LONGEST_LINE {
