@@ -12,14 +12,17 @@ use crate::candidate::Candidate;
 use crate::check::{Ending, skip};
 
 /// Bits of a sample that are tried.
-pub(crate) const DEPTHS: [u32; 4] = [8, 10, 12, 16];
+const DEPTHS: [u32; 4] = [8, 10, 12, 16];
 /// Layouts that are tried.
-pub(crate) const LAYOUTS: [Chroma; 4] = [
+const LAYOUTS: [Chroma; 4] = [
     Chroma::Yuv420,
     Chroma::Yuv444,
     Chroma::Yuv422,
     Chroma::Yuv400,
 ];
+
+/// Bytes of a frame beyond which a format is not tried: a clip of them has to fit into memory.
+const LARGEST_FRAME: usize = 32 << 20;
 
 /// A feature, whoever defines it.
 #[derive(Clone)]
@@ -286,12 +289,19 @@ fn is_defect(status: Status) -> bool {
 /// Formats in which a feature is looked for, the likeliest first.
 fn some_formats((width, height): (u32, u32)) -> impl Iterator<Item = FrameFormat> {
     let sizes = [(80, 56), (640, 360)];
-    sizes.into_iter().flat_map(move |(w, h)| {
-        DEPTHS.into_iter().flat_map(move |depth| {
-            LAYOUTS.into_iter().filter_map(move |chroma| {
-                FrameFormat::new(w.max(width), h.max(height), chroma, depth).ok()
-            })
-        })
+    crossed(sizes.map(|(w, h)| (width.max(w), height.max(h))).to_vec())
+}
+
+/// Sizes, depths and layouts crossed.
+fn crossed(sizes: Vec<(u32, u32)>) -> impl Iterator<Item = FrameFormat> {
+    let kinds = DEPTHS.map(|depth| LAYOUTS.map(|chroma| (chroma, depth)));
+    let kinds = kinds.into_iter().flatten();
+    sizes.into_iter().flat_map(move |(width, height)| {
+        let formats = kinds
+            .clone()
+            .map(move |(chroma, depth)| FrameFormat::new(width, height, chroma, depth).ok());
+        let formats = formats.flatten();
+        formats.filter(|format| format.frame_bytes() <= LARGEST_FRAME)
     })
 }
 
@@ -310,9 +320,9 @@ pub(crate) fn takes(device: &Device, request: &FeatureRequest, format: &FrameFor
 pub(crate) fn sizes((width, height): (u32, u32)) -> Vec<(u32, u32)> {
     let mut sizes = vec![
         (width, height),
-        (width + 1, height),
-        (width, height + 1),
-        (width + 3, height + 5),
+        (width.saturating_add(1), height),
+        (width, height.saturating_add(1)),
+        (width.saturating_add(3), height.saturating_add(5)),
         (width.max(67), height.max(35)),
         (width.max(257), height.max(33)),
         (width.max(36), height.max(131)),
@@ -321,15 +331,66 @@ pub(crate) fn sizes((width, height): (u32, u32)) -> Vec<(u32, u32)> {
     sizes
 }
 
-/// Every format that is tried of a feature: sizes, depths and layouts crossed.
+/// Every format that is tried of a feature.
 pub(crate) fn grid(feature: &Feature) -> impl Iterator<Item = FrameFormat> {
-    sizes(feature.min_size)
-        .into_iter()
-        .flat_map(|(width, height)| {
-            DEPTHS.into_iter().flat_map(move |depth| {
-                LAYOUTS
-                    .into_iter()
-                    .filter_map(move |chroma| FrameFormat::new(width, height, chroma, depth).ok())
-            })
-        })
+    crossed(sizes(feature.min_size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn option(default: OptionValue, min: f64, max: f64) -> FeatureOption {
+        FeatureOption {
+            name: "x".to_owned(),
+            default,
+            min,
+            max,
+        }
+    }
+
+    #[test]
+    fn options_vary_within_their_range_and_not_beyond() {
+        let whole = option(OptionValue::Int(0), 0.0, 8.0);
+        assert_eq!(
+            whole.variations(),
+            [OptionValue::Int(3), OptionValue::Int(8)]
+        );
+        let values: Vec<_> = whole
+            .impossible()
+            .into_iter()
+            .map(|(value, _)| value)
+            .collect();
+        let text = OptionValue::Text("x".to_owned());
+        assert_eq!(values, [OptionValue::Int(-1), OptionValue::Int(9), text]);
+        let every = option(
+            OptionValue::Int(1),
+            f64::from(i32::MIN),
+            f64::from(i32::MAX),
+        );
+        assert_eq!(
+            every.impossible().len(),
+            1,
+            "only another kind is impossible"
+        );
+        let number = option(OptionValue::Float(1.0), 1.0, f64::MAX);
+        let last = number.variations().pop();
+        assert_eq!(last, Some(OptionValue::Float(1e6)));
+        let outside = number.impossible();
+        assert_eq!(outside[0].0, OptionValue::Float(1f64.next_down()));
+        assert!(matches!(outside[1].0, OptionValue::Float(nan) if nan.is_nan()));
+    }
+
+    #[test]
+    fn sizes_that_cannot_be_are_not_tried() {
+        let count = |size| crossed(sizes(size)).count();
+        assert_eq!(count((1, 1)), 7 * 16);
+        assert_eq!(count((0, 0)), 5 * 16 - 16);
+        assert_eq!(count((u32::MAX, u32::MAX)), 0);
+        assert_eq!(
+            count((32768, 32768)),
+            0,
+            "such frames are too large to hold"
+        );
+    }
 }

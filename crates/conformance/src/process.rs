@@ -1,10 +1,10 @@
 //! What a plugin finds in the process and must leave as it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use vmafx_api::loader::{locale, one_line, signal_name};
+use vmafx_api::loader::{locale, one_line, signal_handlers, signal_name};
 
 /// The state of the process and of the calling thread that a plugin must not change: locale,
 /// working directory, environment, file mode mask, signals. The floating-point environment is
@@ -14,19 +14,10 @@ pub struct ProcessState {
     locale: String,
     directory: Option<PathBuf>,
     environment: BTreeMap<OsString, OsString>,
+    handlers: BTreeMap<i32, usize>,
     /// What the kernel tells of the calling thread; empty where it does not.
     status: BTreeMap<String, String>,
 }
-
-/// Sets of signals in the kernel's status file, and what their members are.
-const SIGNALS: [(&str, &str); 3] = [
-    ("SigBlk", "blocked"),
-    ("SigIgn", "ignored"),
-    ("SigCgt", "caught by a handler"),
-];
-
-/// Bits of the two signals that the C library takes for itself when the first thread starts.
-const OF_THE_C_LIBRARY: [u32; 2] = [31, 32];
 
 impl ProcessState {
     /// That of this process and thread.
@@ -37,6 +28,7 @@ impl ProcessState {
             locale: locale(),
             directory: std::env::current_dir().ok(),
             environment: std::env::vars_os().collect(),
+            handlers: signal_handlers(),
             status: fields
                 .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
                 .collect(),
@@ -66,8 +58,7 @@ impl ProcessState {
         let directories = (shown(&self.directory), shown(&after.directory));
         compare("the working directory", &directories.0, &directories.1);
         let names = self.environment.keys().chain(after.environment.keys());
-        let names: std::collections::BTreeSet<_> = names.collect();
-        for name in names {
+        for name in names.collect::<BTreeSet<_>>() {
             let value = |state: &ProcessState| {
                 let value = state.environment.get(name);
                 value.map_or("not set".to_owned(), |value| {
@@ -81,19 +72,18 @@ impl ProcessState {
             |state: &ProcessState, name: &str| state.status.get(name).cloned().unwrap_or_default();
         let masks = (field(self, "Umask"), field(after, "Umask"));
         compare("the file mode mask", &masks.0, &masks.1);
-        for (name, meaning) in SIGNALS {
-            let set = |state| u64::from_str_radix(&field(state, name), 16).unwrap_or(0);
-            let (before, after) = (set(self), set(after));
-            let changed = (0..u64::BITS).filter(|bit| (before ^ after) >> bit & 1 == 1);
-            for bit in changed.filter(|bit| !OF_THE_C_LIBRARY.contains(bit)) {
-                let now = if after >> bit & 1 == 1 {
-                    "is now"
-                } else {
-                    "is no longer"
-                };
-                changes.push(format!("{} {now} {meaning}", signal_name(bit as i32 + 1)));
-            }
+        let signals = self.handlers.keys().chain(after.handlers.keys());
+        for &signal in signals.collect::<BTreeSet<_>>() {
+            let does = |state: &ProcessState| match state.handlers.get(&signal) {
+                None => "the system's answer".to_owned(),
+                Some(1) => "ignored".to_owned(),
+                Some(handler) => format!("a handler at {handler:#x}"),
+            };
+            let what = format!("{}'s handling", signal_name(signal));
+            compare(&what, &does(self), &does(after));
         }
+        let masks = (field(self, "SigBlk"), field(after, "SigBlk"));
+        compare("the set of blocked signals", &masks.0, &masks.1);
         changes
     }
 }
@@ -112,17 +102,16 @@ mod tests {
         after.directory = Some(PathBuf::from("/elsewhere"));
         after.environment.insert("X".into(), "1".into());
         after.status.insert("Umask".into(), "0777".into());
-        let caught = u64::from_str_radix(&before.status["SigCgt"], 16).unwrap() ^ 1 << 5;
-        after
-            .status
-            .insert("SigCgt".into(), format!("{caught:016x}"));
+        after.handlers.insert(6, 4096);
+        after.handlers.insert(13, 4096);
         let changes = before.changes(&after).join("; ");
         for part in [
             "the locale was `C`, is `de_DE.UTF-8`",
             "is `/elsewhere`",
             "the environment's X was `not set`, is `1`",
             "is `0777`",
-            "SIGABRT is now caught by a handler",
+            "SIGABRT's handling was `the system's answer`, is `a handler at 0x1000`",
+            "signal 13's handling was `ignored`",
         ] {
             assert!(changes.contains(part), "{changes}");
         }

@@ -116,8 +116,7 @@ pub(crate) fn same_frame(
             })
     };
     fail(format!(
-        "{case}, frame {at} ({}): `{name}` is {} {how}, and otherwise {}; they must be equal in \
-         every bit",
+        "{case}, frame {at} ({}): `{name}` is {} {how}, not {}; every bit must be equal",
         clip.kind(at),
         told(second),
         told(first)

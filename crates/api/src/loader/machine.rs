@@ -98,6 +98,24 @@ pub fn locale() -> String {
     }
 }
 
+/// What the process does at each signal that has a handler: its number and the handler's address,
+/// 1 if it is ignored. A plugin leaves them as they are.
+pub fn signal_handlers() -> BTreeMap<i32, usize> {
+    let mut handlers = BTreeMap::new();
+    for signal in 1..=libc::SIGRTMAX() {
+        let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: nothing is set, because no action is given; the room is one action's. Numbers
+        // that the C library keeps for itself are refused.
+        let asked = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };
+        // SAFETY: zero is a value of each field, and the call may have written others.
+        let handler = unsafe { action.assume_init() }.sa_sigaction;
+        if asked == 0 && handler != libc::SIG_DFL {
+            handlers.insert(signal, handler);
+        }
+    }
+    handlers
+}
+
 const fn default(given: Option<&'static str>, usual: &'static str) -> &'static str {
     match given {
         Some(path) => path,
@@ -123,6 +141,16 @@ mod tests {
     #[test]
     fn a_program_starts_in_the_locale_of_the_standard() {
         assert_eq!(locale(), "C");
+    }
+
+    #[test]
+    fn handlers_are_those_that_are_set() {
+        // What the standard library sets before `main`: overflows of the stack are caught, and
+        // writing to a closed pipe is an error.
+        let handlers = signal_handlers();
+        assert!(handlers[&libc::SIGSEGV] > 1, "{handlers:?}");
+        assert_eq!(handlers[&libc::SIGPIPE], libc::SIG_IGN);
+        assert!(!handlers.contains_key(&libc::SIGUSR2));
     }
 
     #[test]

@@ -57,7 +57,7 @@ use crate::handle::Backend;
 use crate::kinds::LogLevel;
 
 pub use host::{ABI_OLDEST, LogSink, set_log};
-pub use machine::{Machine, locale};
+pub use machine::{Machine, locale, signal_handlers};
 pub use manifest::{MANIFEST_VERSION, MAX_MANIFEST_BYTES, Manifest, ManifestError, Need};
 pub use open::quiesce;
 pub use probe::{DEFAULT_TIMEOUT, Probe, answer_probe, signal_name};

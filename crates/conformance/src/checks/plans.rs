@@ -6,7 +6,7 @@ use crate::candidate::Candidate;
 use crate::check::{Check, Verdict, ensure, fail};
 use crate::clip::Clip;
 use crate::feature::{Bench, Origin};
-use crate::scoring::{prepare, prepare_alone, same, score, score_clip};
+use crate::scoring::{collect, prepare, prepare_alone, same, same_frame, score, score_clip};
 
 /// Frames of a plan that a host keeps alive at once without being asked why.
 const MOST_IN_FLIGHT: usize = 256;
@@ -87,21 +87,22 @@ fn plans_apart(candidate: &Candidate) -> Verdict {
             prepare_alone(&bench.device, case)?,
             prepare_alone(&bench.device, case)?,
         );
-        let mut values = Vec::new();
+        let how = "beside another plan of the device";
         for at in 0..clip.len() {
-            // The other plan is at another frame, and has a job under way.
-            let other = clip.job(clip.len() - 1 - at, second.history());
-            let under_way = second.submit(&other)?;
-            values.push(score(&first, &clip.job(at, first.history()))?);
-            crate::scoring::collect(&second, under_way)?;
+            // The other plan is at another frame, and has its job under way.
+            let other = clip.len() - 1 - at;
+            let under_way = second.submit(&clip.job(other, second.history()))?;
+            let values = score(&first, &clip.job(at, first.history()))?;
+            same_frame(case, &request, (&clip, at), [&expected[at], &values], how)?;
+            let values = collect(&second, under_way)?;
+            same_frame(
+                case,
+                &request,
+                (&clip, other),
+                [&expected[other], &values],
+                how,
+            )?;
         }
-        same(
-            case,
-            &request,
-            &clip,
-            [&expected, &values],
-            "beside another plan of the device",
-        )?;
         drop(first);
         let values = match score_clip(&second, &clip) {
             Ok(values) => values,

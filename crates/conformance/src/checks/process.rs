@@ -105,7 +105,7 @@ fn process_untouched(candidate: &Candidate) -> Verdict {
 
 /// How long a thread may take to be gone after it was joined: the kernel counts it a moment
 /// longer.
-const GONE_WITHIN: Duration = Duration::from_secs(2);
+const GONE_WITHIN: Duration = Duration::from_millis(500);
 
 fn threads_ended(candidate: &Candidate) -> Verdict {
     let Some(quiesce) = &candidate.quiesce else {

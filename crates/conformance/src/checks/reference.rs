@@ -69,8 +69,8 @@ fn compare(bench: &Bench, case: &Case, request: &FeatureRequest) -> Verdict {
     let expected = score_clip(&prepare(definition()?, case, requests)?, &clip)?;
     let values = score_clip(&prepare(&bench.device, case, requests)?, &clip)?;
     let how = match *request == case.feature.request() {
-        true => "of this backend, by the definition's measure,".to_owned(),
-        false => format!("of this backend with {}", options(case, request)),
+        true => "by this backend".to_owned(),
+        false => format!("by this backend with {}", options(case, request)),
     };
     same(case, request, &clip, [&expected, &values], &how)
 }
@@ -138,7 +138,11 @@ fn definition_limits_kept(candidate: &Candidate) -> Verdict {
     let bench = Bench::open(candidate)?;
     for (case, metric) in served(&bench)? {
         let (width, height) = metric.definition().min_size;
-        let small = [(width - 1, height), (width, height - 1), (1, 1)];
+        let small = [
+            (width.saturating_sub(1), height),
+            (width, height.saturating_sub(1)),
+            (1, 1),
+        ];
         let mut requests = vec![case.feature.request()];
         requests.extend(case.feature.variations());
         for option in &case.feature.options {

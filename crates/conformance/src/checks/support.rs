@@ -140,7 +140,10 @@ fn option_range_refused(candidate: &Candidate) -> Verdict {
 /// Formats that are one sample too small, if a frame can be.
 fn too_small(case: &Case) -> Vec<FrameFormat> {
     let (width, height) = case.feature.min_size;
-    let sizes = [(width - 1, height), (width, height - 1)];
+    let sizes = [
+        (width.saturating_sub(1), height),
+        (width, height.saturating_sub(1)),
+    ];
     let formats = sizes.into_iter();
     formats
         .filter_map(|(width, height)| format_of(width, height, &case.format))

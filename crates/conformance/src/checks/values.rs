@@ -154,7 +154,7 @@ fn spare_history_ignored(candidate: &Candidate) -> Verdict {
             let job = clip.job(at, MAX_HISTORY as usize);
             let values = score(&extractor, &job)?;
             let how = format!(
-                "with {} earlier frames, of which the plan asks for {},",
+                "with {} earlier frames, of which the plan asks for {}",
                 job.earlier.len(),
                 extractor.history()
             );
@@ -331,7 +331,7 @@ fn chroma_not_read(candidate: &Candidate) -> Verdict {
         let extractor = prepare_alone(&bench.device, case)?;
         let expected = score_clip(&extractor, &clip)?;
         let values = score_clip(&extractor, &clip.with_other_chroma())?;
-        let how = "with other chroma, which it says it does not read,";
+        let how = "with other chroma, which it says it does not read";
         same(
             case,
             &case.feature.request(),

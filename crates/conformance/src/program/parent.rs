@@ -119,10 +119,9 @@ impl Run<'_> {
             };
             deaths += 1;
             let check = during.unwrap_or(&PROCESS_ENDS);
-            told.result(
-                check,
-                Outcome::failed(&format!("the plugin {how} during this check")),
-            );
+            let name = &told.report.backend.id;
+            let reason = format!("`{name}` {how} during this check");
+            told.result(check, Outcome::failed(&reason));
             if during.is_none() {
                 // All checks were through, or the child died between two of them.
                 break;
@@ -134,7 +133,8 @@ impl Run<'_> {
                 false => None,
             };
             let Some((next, _)) = again else {
-                for check in std::mem::take(&mut waiting) {
+                let ends = self.ends.then_some(&PROCESS_ENDS);
+                for check in std::mem::take(&mut waiting).into_iter().chain(ends) {
                     let reason = format!("the plugin died or hung in {deaths} checks before");
                     told.result(check, Outcome::skipped(&reason));
                 }
