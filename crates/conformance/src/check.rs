@@ -127,13 +127,16 @@ pub(crate) fn refusal_as<T>(
     Ok(error)
 }
 
-/// There is no check of that name.
+/// Why a suite cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no check `{id}`; `vmafx-plugin-check --list` names them all")]
 #[non_exhaustive]
-pub struct UnknownCheck {
-    /// What was given.
-    pub id: String,
+pub enum ConformanceError {
+    /// There is no check of that name.
+    #[error("there is no check `{id}`; `vmafx-plugin-check --list` names them all")]
+    UnknownCheck {
+        /// What was given.
+        id: String,
+    },
 }
 
 /// Checks in the order in which they run.
@@ -154,13 +157,14 @@ impl Suite {
     ///
     /// # Errors
     /// A name that no check has.
-    pub fn only<S: AsRef<str>>(ids: impl IntoIterator<Item = S>) -> Result<Self, UnknownCheck> {
+    pub fn only<S: AsRef<str>>(ids: impl IntoIterator<Item = S>) -> Result<Self, ConformanceError> {
         let all = Suite::all().checks;
         let mut chosen = vec![false; all.len()];
         for id in ids {
             let id = id.as_ref();
             let place = all.iter().position(|check| check.id == id);
-            let place = place.ok_or_else(|| UnknownCheck { id: id.to_owned() })?;
+            let place =
+                place.ok_or_else(|| ConformanceError::UnknownCheck { id: id.to_owned() })?;
             chosen[place] = true;
         }
         let checks = all.into_iter().zip(chosen);

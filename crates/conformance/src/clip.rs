@@ -207,6 +207,15 @@ impl Clip {
         )
     }
 
+    /// Frame `at` as one in the middle of a clip that is this one over and over: with `history`
+    /// frames before it, however many that is.
+    pub(crate) fn job_within(&self, at: usize, history: usize) -> FrameJob {
+        let whole = self.pairs[..at].iter().rev();
+        let earlier = whole.chain(self.pairs.iter().rev().cycle()).take(history);
+        let index = (history + at) as u64;
+        FrameJob::new(index, self.pairs[at].clone(), earlier.cloned().collect())
+    }
+
     /// Whether every sample is what it was made as.
     pub(crate) fn unchanged(&self) -> Verdict {
         for (at, (pair, (kind, first, second))) in self.pairs.iter().zip(KINDS).enumerate() {
@@ -298,6 +307,17 @@ mod tests {
         clip.pairs[2].distorted = frame_of(format, &samples);
         let text = format!("{:?}", clip.unchanged().unwrap_err());
         assert!(text.contains("sample 9 of the distorted frame 2"), "{text}");
+    }
+
+    #[test]
+    fn a_clip_goes_round_for_those_who_look_far_back() {
+        let clip = Clip::new(FrameFormat::new(16, 8, Chroma::Yuv420, 8).unwrap());
+        let job = clip.job_within(1, 16);
+        assert_eq!((job.index, job.earlier.len()), (17, 16));
+        for (back, place) in [(0, 0), (1, 7), (8, 0), (15, 1)] {
+            let (earlier, pair) = (&job.earlier[back], &clip.pairs[place]);
+            assert!(Arc::ptr_eq(&earlier.reference, &pair.reference), "{back}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use vmafx_api::{
 use vmafx_metrics::{Column, Metric, OptionKind, Options, Planes};
 
 use crate::candidate::Candidate;
-use crate::check::{Ending, skip};
+use crate::check::{Ending, Verdict, skip};
 
 /// Bits of a sample that are tried.
 const DEPTHS: [u32; 4] = [8, 10, 12, 16];
@@ -252,6 +252,23 @@ impl Bench {
             false => Ok(Bench { device, cases }),
         }
     }
+
+    /// Runs `body` for each case; a failure that does not name the case is given its name.
+    pub(crate) fn each(&self, body: impl Fn(&Case) -> Verdict) -> Verdict {
+        self.cases
+            .iter()
+            .try_for_each(|case| named(case, body(case)))
+    }
+}
+
+/// A failure with the name of its case, if it does not have it.
+pub(crate) fn named(case: &Case, verdict: Verdict) -> Verdict {
+    verdict.map_err(|ending| match ending {
+        Ending::Failed(reason) if !reason.contains(&format!("`{}`", case.feature.name)) => {
+            Ending::Failed(format!("{case}: {reason}"))
+        }
+        other => other,
+    })
 }
 
 /// The features that the backend describes, and those of this program that the device knows.

@@ -40,6 +40,6 @@ mod report;
 mod scoring;
 
 pub use candidate::{Candidate, Identity};
-pub use check::{Check, Severity, Suite, UnknownCheck};
+pub use check::{Check, ConformanceError, Severity, Suite};
 pub use process::ProcessState;
 pub use report::{CheckResult, Counts, Outcome, Report};

@@ -121,6 +121,9 @@ impl fmt::Display for Counts {
 }
 
 /// What came of the checks of one backend.
+///
+/// As JSON: `backend` ([`Identity`]), `checks` (each with `id`, `proves`, `severity`, `outcome`
+/// and `reason`, which is null for a pass) and `counts` ([`Counts`]).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {

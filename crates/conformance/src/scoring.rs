@@ -4,9 +4,10 @@ use vmafx_api::{
     ApiError, Device, Extractor, FeatureRequest, FrameJob, PlanRequest, Ticket, Value,
 };
 
+use crate::candidate::Candidate;
 use crate::check::{Ending, Verdict, fail};
 use crate::clip::Clip;
-use crate::feature::{Case, Feature};
+use crate::feature::{Bench, Case, Feature};
 
 /// What a value is before it is collected: not a number, so that one that nobody wrote is seen.
 const NOT_WRITTEN: u64 = 0x7ff8_0000_dead_beef;
@@ -22,6 +23,19 @@ pub(crate) fn prepare(
         fail(format!(
             "{case} is supported, and then not made ready: {error}"
         ))
+    })
+}
+
+/// Runs `body` for each feature with a clip and its values, one frame after another.
+pub(crate) fn each_clip(
+    candidate: &Candidate,
+    body: impl Fn(&Device, &Case, &Clip, &[Vec<Value>]) -> Verdict,
+) -> Verdict {
+    let bench = Bench::open(candidate)?;
+    bench.each(|case| {
+        let clip = Clip::new(case.format);
+        let values = score_clip(&prepare_alone(&bench.device, case)?, &clip)?;
+        body(&bench.device, case, &clip, &values)
     })
 }
 
@@ -61,7 +75,9 @@ pub(crate) fn score_clip(extractor: &Extractor, clip: &Clip) -> Result<Vec<Vec<V
 /// Numbers from 0 in an order without pattern that is always the same.
 pub(crate) fn shuffled(count: usize) -> Vec<usize> {
     // Steps of a number that has no factor in common with the count go through all of them.
-    let step = [5, 7, 11, 13].into_iter().find(|step| count % step != 0);
+    let step = [5, 7, 11, 13]
+        .into_iter()
+        .find(|&step| !count.is_multiple_of(step));
     let step = step.unwrap_or(1);
     (0..count)
         .map(|at| (at * step + count / 2) % count)

@@ -21,19 +21,19 @@ pub(super) static CHECKS: [Check; 2] = [
 
 fn frames_unchanged(candidate: &Candidate) -> Verdict {
     let bench = Bench::open(candidate)?;
-    for case in &bench.cases {
+    bench.each(|case| {
         let clip = Clip::new(case.format);
         let extractor = prepare_alone(&bench.device, case)?;
         score_clip(&extractor, &clip)?;
         drop(extractor);
         clip.unchanged()?;
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn frames_given_back(candidate: &Candidate) -> Verdict {
     let bench = Bench::open(candidate)?;
-    for case in &bench.cases {
+    bench.each(|case| {
         for collected in [true, false] {
             let clip = Clip::new(case.format);
             let extractor = prepare_alone(&bench.device, case)?;
@@ -59,6 +59,6 @@ fn frames_given_back(candidate: &Candidate) -> Verdict {
                 )
             })?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }

@@ -27,7 +27,7 @@ pub(super) static CHECKS: [Check; 2] = [
 
 fn plan_figures(candidate: &Candidate) -> Verdict {
     let bench = Bench::open(candidate)?;
-    for case in &bench.cases {
+    bench.each(|case| {
         let mut requests = vec![case.feature.request()];
         requests.extend(case.feature.variations());
         for request in requests {
@@ -73,13 +73,13 @@ fn plan_figures(candidate: &Candidate) -> Verdict {
                 })?;
             }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn plans_apart(candidate: &Candidate) -> Verdict {
     let bench = Bench::open(candidate)?;
-    for case in &bench.cases {
+    bench.each(|case| {
         let request = case.feature.request();
         let clip = Clip::new(case.format);
         let expected = score_clip(&prepare_alone(&bench.device, case)?, &clip)?;
@@ -114,6 +114,6 @@ fn plans_apart(candidate: &Candidate) -> Verdict {
         };
         let how = "after another plan of the device was dropped";
         same(case, &request, &clip, [&expected, &values], how)?;
-    }
-    Ok(())
+        Ok(())
+    })
 }

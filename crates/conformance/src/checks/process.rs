@@ -61,7 +61,7 @@ fn float_environment(candidate: &Candidate) -> Verdict {
         Ok(())
     })?;
     let bench = watch("device_supports", || Bench::open(candidate))?;
-    for case in &bench.cases {
+    bench.each(|case| {
         let clip = Clip::new(case.format);
         let extractor = watch("device_prepare", || prepare_alone(&bench.device, case))?;
         watch("extractor_admits", || {
@@ -78,8 +78,8 @@ fn float_environment(candidate: &Candidate) -> Verdict {
             drop(extractor);
             Ok(())
         })?;
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn process_untouched(candidate: &Candidate) -> Verdict {

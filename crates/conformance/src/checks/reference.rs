@@ -43,23 +43,19 @@ fn definition() -> Result<&'static Device, Ending> {
     device.or_else(|error| fail(format!("the scalar definition does not run here: {error}")))
 }
 
-/// The cases of features of this program.
+/// Runs `body` for each case of a feature of this program.
 ///
 /// # Errors
 /// There are none.
-fn served(bench: &Bench) -> Result<Vec<(&Case, &'static dyn Metric)>, Ending> {
-    let cases = bench
-        .cases
-        .iter()
-        .filter_map(|case| match &case.feature.origin {
-            Origin::Program(metric) => Some((case, *metric)),
-            Origin::Backend(_) => None,
-        });
-    let cases: Vec<_> = cases.collect();
-    match cases.is_empty() {
-        true => skip("the backend serves no feature of this program"),
-        false => Ok(cases),
+fn each_served(bench: &Bench, body: impl Fn(&Case, &'static dyn Metric) -> Verdict) -> Verdict {
+    let metric = |case: &Case| match case.feature.origin {
+        Origin::Program(metric) => Some(metric),
+        Origin::Backend(_) => None,
+    };
+    if !bench.cases.iter().any(|case| metric(case).is_some()) {
+        return skip("the backend serves no feature of this program");
     }
+    bench.each(|case| metric(case).map_or(Ok(()), |metric| body(case, metric)))
 }
 
 /// Compares the values of a clip with those of the definition.
@@ -92,7 +88,7 @@ fn options(case: &Case, request: &FeatureRequest) -> String {
 
 fn definition_equal(candidate: &Candidate) -> Verdict {
     let bench = Bench::open(candidate)?;
-    for (case, _) in served(&bench)? {
+    each_served(&bench, |case, _| {
         let request = case.feature.request();
         for format in grid(&case.feature) {
             if takes(&bench.device, &request, &format) {
@@ -103,13 +99,13 @@ fn definition_equal(candidate: &Candidate) -> Verdict {
                 compare(&bench, &case, &request)?;
             }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn definition_options_equal(candidate: &Candidate) -> Verdict {
     let bench = Bench::open(candidate)?;
-    for (case, metric) in served(&bench)? {
+    each_served(&bench, |case, metric| {
         for depth in [case.format.depth(), 10, 16] {
             let (width, height) = (case.format.width() + 1, case.format.height() + 1);
             let format = FrameFormat::new(width, height, Chroma::Yuv422, depth);
@@ -124,8 +120,8 @@ fn definition_options_equal(candidate: &Candidate) -> Verdict {
                 }
             }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Whether the definition takes the request.
@@ -136,7 +132,7 @@ fn allowed(metric: &dyn Metric, format: &FrameFormat, request: &FeatureRequest) 
 
 fn definition_limits_kept(candidate: &Candidate) -> Verdict {
     let bench = Bench::open(candidate)?;
-    for (case, metric) in served(&bench)? {
+    each_served(&bench, |case, metric| {
         let (width, height) = metric.definition().min_size;
         let small = [
             (width.saturating_sub(1), height),
@@ -171,6 +167,6 @@ fn definition_limits_kept(candidate: &Candidate) -> Verdict {
                 })?;
             }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }

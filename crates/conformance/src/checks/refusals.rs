@@ -28,7 +28,7 @@ fn refusals_explained(candidate: &Candidate) -> Verdict {
         feature: "no_such_feature".to_owned(),
         options: Vec::new(),
     };
-    for case in &bench.cases {
+    bench.each(|case| {
         let (device, format) = (&bench.device, &case.format);
         explained("an unknown feature", device.supports(&unknown, format))?;
         let mut request = case.feature.request();
@@ -47,8 +47,8 @@ fn refusals_explained(candidate: &Candidate) -> Verdict {
         explained("a plan of an unknown feature", device.prepare(&plan))?;
         let extractor = prepare_alone(device, case)?;
         explained("an unknown ticket", collect(&extractor, Ticket(u64::MAX)))?;
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Whether a refusal has words. That it is one, other checks see to.

@@ -106,14 +106,14 @@ fn with_unknown_option(case: &Case) -> FeatureRequest {
 
 fn unknown_option_refused(candidate: &Candidate) -> Verdict {
     let bench = Bench::open(candidate)?;
-    for case in &bench.cases {
+    bench.each(|case| {
         let what = format!("{case}: option `no_such_option`");
         let answer = bench
             .device
             .supports(&with_unknown_option(case), &case.format);
         refusal(&what, answer)?;
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn option_range_refused(candidate: &Candidate) -> Verdict {
@@ -125,7 +125,7 @@ fn option_range_refused(candidate: &Candidate) -> Verdict {
     {
         return skip("no feature of the backend has options");
     }
-    for case in &bench.cases {
+    bench.each(|case| {
         for option in &case.feature.options {
             for (value, wrong) in option.impossible() {
                 let request = case.feature.request_with(&option.name, value);
@@ -133,8 +133,8 @@ fn option_range_refused(candidate: &Candidate) -> Verdict {
                 refusal(&what, bench.device.supports(&request, &case.format))?;
             }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Formats that are one sample too small, if a frame can be.
@@ -155,7 +155,7 @@ fn small_frames_refused(candidate: &Candidate) -> Verdict {
     if bench.cases.iter().all(|case| too_small(case).is_empty()) {
         return skip("every feature of the backend takes frames of any size");
     }
-    for case in &bench.cases {
+    bench.each(|case| {
         let (width, height) = case.feature.min_size;
         for format in too_small(case) {
             let what = format!(
@@ -165,13 +165,13 @@ fn small_frames_refused(candidate: &Candidate) -> Verdict {
             let answer = bench.device.supports(&case.feature.request(), &format);
             refusal(&what, answer)?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn support_holds(candidate: &Candidate) -> Verdict {
     let bench = Bench::open(candidate)?;
-    for case in &bench.cases {
+    bench.each(|case| {
         let request = case.feature.request();
         for format in grid(&case.feature) {
             let case = Case {
@@ -205,8 +205,8 @@ fn support_holds(candidate: &Candidate) -> Verdict {
                 prepare(&bench.device, case, &[request])?;
             }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn prepare_refuses_alike(candidate: &Candidate) -> Verdict {
@@ -216,7 +216,7 @@ fn prepare_refuses_alike(candidate: &Candidate) -> Verdict {
         refusal(what, answer)?;
         Ok::<_, Ending>(())
     };
-    for case in &bench.cases {
+    bench.each(|case| {
         let good = case.feature.request();
         let unknown = FeatureRequest {
             feature: "no_such_feature".to_owned(),
@@ -233,13 +233,13 @@ fn prepare_refuses_alike(candidate: &Candidate) -> Verdict {
             refused(&what, format, std::slice::from_ref(&good))?;
         }
         let Some(option) = case.feature.options.first() else {
-            continue;
+            return Ok(());
         };
         for (value, wrong) in option.impossible() {
             let request = case.feature.request_with(&option.name, value);
             let what = format!("a plan of {case} with `{}`, where {wrong},", option.name);
             refused(&what, case.format, &[request])?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }

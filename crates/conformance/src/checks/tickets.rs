@@ -1,12 +1,10 @@
 //! Jobs and their tickets.
 
-use vmafx_api::{Device, Ticket, Value};
+use vmafx_api::Ticket;
 
 use crate::candidate::Candidate;
 use crate::check::{Check, Verdict, ensure, fail, refusal};
-use crate::clip::Clip;
-use crate::feature::{Bench, Case};
-use crate::scoring::{collect, prepare_alone, same, same_frame, score_clip, shuffled};
+use crate::scoring::{collect, each_clip, prepare_alone, same, same_frame, score_clip, shuffled};
 
 pub(super) static CHECKS: [Check; 5] = [
     Check::required(
@@ -37,21 +35,8 @@ pub(super) static CHECKS: [Check; 5] = [
     ),
 ];
 
-fn each(
-    candidate: &Candidate,
-    body: impl Fn(&Device, &Case, &Clip, &[Vec<Value>]) -> Verdict,
-) -> Verdict {
-    let bench = Bench::open(candidate)?;
-    for case in &bench.cases {
-        let clip = Clip::new(case.format);
-        let expected = score_clip(&prepare_alone(&bench.device, case)?, &clip)?;
-        body(&bench.device, case, &clip, &expected)?;
-    }
-    Ok(())
-}
-
 fn many_in_flight(candidate: &Candidate) -> Verdict {
-    each(candidate, |device, case, clip, expected| {
+    each_clip(candidate, |device, case, clip, expected| {
         let extractor = prepare_alone(device, case)?;
         let count = (2 * extractor.in_flight()).clamp(8, 64);
         let mut tickets: Vec<Ticket> = Vec::new();
@@ -87,7 +72,7 @@ fn many_in_flight(candidate: &Candidate) -> Verdict {
 }
 
 fn collect_order_free(candidate: &Candidate) -> Verdict {
-    each(candidate, |device, case, clip, expected| {
+    each_clip(candidate, |device, case, clip, expected| {
         let request = case.feature.request();
         let backwards: Vec<_> = (0..clip.len()).rev().collect();
         for (order, how) in [
@@ -111,7 +96,7 @@ fn collect_order_free(candidate: &Candidate) -> Verdict {
 }
 
 fn collected_once(candidate: &Candidate) -> Verdict {
-    each(candidate, |device, case, clip, expected| {
+    each_clip(candidate, |device, case, clip, expected| {
         let extractor = prepare_alone(device, case)?;
         let ticket = extractor.submit(&clip.job(0, extractor.history()))?;
         collect(&extractor, ticket)?;
@@ -130,7 +115,7 @@ fn collected_once(candidate: &Candidate) -> Verdict {
 }
 
 fn unknown_ticket_refused(candidate: &Candidate) -> Verdict {
-    each(candidate, |device, case, clip, expected| {
+    each_clip(candidate, |device, case, clip, expected| {
         let extractor = prepare_alone(device, case)?;
         let ticket = extractor.submit(&clip.job(0, extractor.history()))?;
         for unknown in [!ticket.0, ticket.0 ^ 1 << 31] {
@@ -145,7 +130,7 @@ fn unknown_ticket_refused(candidate: &Candidate) -> Verdict {
 }
 
 fn dropped_uncollected(candidate: &Candidate) -> Verdict {
-    each(candidate, |device, case, clip, expected| {
+    each_clip(candidate, |device, case, clip, expected| {
         for _ in 0..3 {
             let extractor = prepare_alone(device, case)?;
             for at in 0..clip.len() {

@@ -4,15 +4,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use vmafx_api::wire::MAX_HISTORY;
-use vmafx_api::{ApiError, Device, Extractor, FeatureRequest, Value};
+use vmafx_api::{ApiError, Extractor, FeatureRequest, Value};
 
 use crate::candidate::Candidate;
 use crate::check::{Check, Verdict, skip};
 use crate::clip::Clip;
 use crate::feature::{Bench, Case, Feature, grid, takes};
 use crate::scoring::{
-    collect, finite, parts, prepare, prepare_alone, same, same_frame, score, score_as, score_clip,
-    shuffled,
+    collect, each_clip, finite, parts, prepare, prepare_alone, same, same_frame, score, score_as,
+    score_clip, shuffled,
 };
 
 pub(super) static CHECKS: [Check; 10] = [
@@ -70,28 +70,14 @@ pub(super) static CHECKS: [Check; 10] = [
     ),
 ];
 
-/// Runs `body` for each feature with the values of its clip, one frame after another.
-fn each(
-    candidate: &Candidate,
-    body: impl Fn(&Device, &Case, &Clip, &[Vec<Value>]) -> Verdict,
-) -> Verdict {
-    let bench = Bench::open(candidate)?;
-    for case in &bench.cases {
-        let clip = Clip::new(case.format);
-        let values = score_clip(&prepare_alone(&bench.device, case)?, &clip)?;
-        body(&bench.device, case, &clip, &values)?;
-    }
-    Ok(())
-}
-
 fn values_finite(candidate: &Candidate) -> Verdict {
-    each(candidate, |_, case, clip, values| {
+    each_clip(candidate, |_, case, clip, values| {
         finite(case, &case.feature.request(), clip, values)
     })
 }
 
 fn values_repeat(candidate: &Candidate) -> Verdict {
-    each(candidate, |device, case, clip, expected| {
+    each_clip(candidate, |device, case, clip, expected| {
         let request = case.feature.request();
         let compare = |values: Vec<Vec<Value>>, how: &str| {
             same(case, &request, clip, [expected, &values], how)
@@ -113,7 +99,7 @@ fn values_repeat(candidate: &Candidate) -> Verdict {
 }
 
 fn frame_order_free(candidate: &Candidate) -> Verdict {
-    each(candidate, |device, case, clip, expected| {
+    each_clip(candidate, |device, case, clip, expected| {
         let request = case.feature.request();
         let backwards: Vec<_> = (0..clip.len()).rev().collect();
         for (order, how) in [
@@ -132,25 +118,26 @@ fn frame_order_free(candidate: &Candidate) -> Verdict {
 
 fn frame_numbers_free(candidate: &Candidate) -> Verdict {
     const FAR: u64 = 1 << 33;
-    each(candidate, |device, case, clip, expected| {
+    each_clip(candidate, |device, case, clip, _| {
         let request = case.feature.request();
         let extractor = prepare_alone(device, case)?;
-        for at in extractor.history()..clip.len() {
-            let mut job = clip.job(at, extractor.history());
+        for at in 0..clip.len() {
+            let mut job = clip.job_within(at, extractor.history());
+            let near = score(&extractor, &job)?;
             job.index += FAR;
-            let values = score(&extractor, &job)?;
+            let far = score(&extractor, &job)?;
             let how = format!("as number {} of its clip", job.index);
-            same_frame(case, &request, (clip, at), [&expected[at], &values], &how)?;
+            same_frame(case, &request, (clip, at), [&near, &far], &how)?;
         }
         Ok(())
     })
 }
 
 fn spare_history_ignored(candidate: &Candidate) -> Verdict {
-    each(candidate, |device, case, clip, expected| {
+    each_clip(candidate, |device, case, clip, expected| {
         let request = case.feature.request();
         let extractor = prepare_alone(device, case)?;
-        for at in 0..clip.len() {
+        for (at, expected) in expected.iter().enumerate() {
             let job = clip.job(at, MAX_HISTORY as usize);
             let values = score(&extractor, &job)?;
             let how = format!(
@@ -158,7 +145,7 @@ fn spare_history_ignored(candidate: &Candidate) -> Verdict {
                 job.earlier.len(),
                 extractor.history()
             );
-            same_frame(case, &request, (clip, at), [&expected[at], &values], &how)?;
+            same_frame(case, &request, (clip, at), [expected, &values], &how)?;
         }
         Ok(())
     })
@@ -166,7 +153,7 @@ fn spare_history_ignored(candidate: &Candidate) -> Verdict {
 
 fn plan_neighbours_free(candidate: &Candidate) -> Verdict {
     let bench = Bench::open(candidate)?;
-    for case in &bench.cases {
+    bench.each(|case| {
         let clip = Clip::new(case.format);
         // Every feature that takes the format, and one other setting of each.
         let mut plan: Vec<(&Feature, FeatureRequest)> = Vec::new();
@@ -204,8 +191,8 @@ fn plan_neighbours_free(candidate: &Candidate) -> Verdict {
             plan.reverse();
             alone.reverse();
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 const THREADS: usize = 4;
@@ -213,7 +200,7 @@ const THREADS: usize = 4;
 const ROUNDS: usize = 3;
 
 fn threads_free(candidate: &Candidate) -> Verdict {
-    each(candidate, |device, case, clip, expected| {
+    each_clip(candidate, |device, case, clip, expected| {
         let request = case.feature.request();
         let extractor = prepare_alone(device, case)?;
         for (values, how) in [
@@ -308,7 +295,7 @@ fn gather<'env>(
 }
 
 fn same_frame_twice(candidate: &Candidate) -> Verdict {
-    each(candidate, |device, case, clip, expected| {
+    each_clip(candidate, |device, case, clip, expected| {
         let request = case.feature.request();
         let separate = clip.with_separate_frames();
         let values = score_clip(&prepare_alone(device, case)?, &separate)?;
@@ -319,14 +306,14 @@ fn same_frame_twice(candidate: &Candidate) -> Verdict {
 
 fn chroma_not_read(candidate: &Candidate) -> Verdict {
     let bench = Bench::open(candidate)?;
-    let cases = bench.cases.iter();
-    let luma: Vec<_> = cases
-        .filter(|case| case.feature.luma_only && case.format.plane_count() > 1)
-        .collect();
-    if luma.is_empty() {
+    let applies = |case: &Case| case.feature.luma_only && case.format.plane_count() > 1;
+    if !bench.cases.iter().any(applies) {
         return skip("no feature of the backend reads luma only");
     }
-    for case in luma {
+    bench.each(|case| {
+        if !applies(case) {
+            return Ok(());
+        }
         let clip = Clip::new(case.format);
         let extractor = prepare_alone(&bench.device, case)?;
         let expected = score_clip(&extractor, &clip)?;
@@ -338,14 +325,13 @@ fn chroma_not_read(candidate: &Candidate) -> Verdict {
             &clip,
             [&expected, &values],
             how,
-        )?;
-    }
-    Ok(())
+        )
+    })
 }
 
 fn sizes_and_formats(candidate: &Candidate) -> Verdict {
     let bench = Bench::open(candidate)?;
-    for case in &bench.cases {
+    bench.each(|case| {
         let request = case.feature.request();
         for format in grid(&case.feature) {
             if !takes(&bench.device, &request, &format) {
@@ -362,6 +348,6 @@ fn sizes_and_formats(candidate: &Candidate) -> Verdict {
             let again = score_clip(&prepare_alone(&bench.device, &case)?, &clip)?;
             same(&case, &request, &clip, [&values, &again], "on another plan")?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }

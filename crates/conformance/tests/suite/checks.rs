@@ -193,7 +193,7 @@ const FOUND: [(Defect, &str, &str); 60] = [
     (
         Defect::OneCollector,
         "threads-free",
-        "it has no context of the device",
+        "4:2:0 8-bit: a call that must succeed failed: thread: it has no context of the device",
     ),
     (
         Defect::SameFrameIsSpecial,
