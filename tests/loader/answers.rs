@@ -26,17 +26,37 @@ const NEGOTIATE: [Bad; 10] = {
     use Reason::*;
     const STEP: Stage = Stage::Negotiate;
     [
-        ("fails", "return VMAFX_PLUGIN_STATUS_BUSY;", (STEP, EntryFailed), "failed: busy"),
+        (
+            "fails",
+            "return VMAFX_PLUGIN_STATUS_BUSY;",
+            (STEP, EntryFailed),
+            "failed: busy",
+        ),
         ("odd-success", "return 3;", (STEP, EntryFailed), "status 3"),
-        ("odd-failure", "return -4711;", (STEP, EntryFailed), "status -4711"),
-        ("no-revision", "return VMAFX_PLUGIN_STATUS_ABI;", (STEP, WrongRevision), "no revision"),
+        (
+            "odd-failure",
+            "return -4711;",
+            (STEP, EntryFailed),
+            "status -4711",
+        ),
+        (
+            "no-revision",
+            "return VMAFX_PLUGIN_STATUS_ABI;",
+            (STEP, WrongRevision),
+            "no revision",
+        ),
         (
             "newer-revision",
             "plugin->abi_chosen = host->abi_max + 1;",
             (STEP, WrongRevision),
             "chose revision 2",
         ),
-        ("revision-0", "plugin->abi_chosen = 0;", (STEP, WrongRevision), "chose revision 0"),
+        (
+            "revision-0",
+            "plugin->abi_chosen = 0;",
+            (STEP, WrongRevision),
+            "chose revision 0",
+        ),
         (
             "beyond-answer",
             "((char *)(plugin + 1))[40] = 1;",
@@ -49,8 +69,18 @@ const NEGOTIATE: [Bad; 10] = {
             (STEP, WroteBeyond),
             "more than the 64 bytes",
         ),
-        ("grown-answer", "plugin->struct_size += 8;", (STEP, WroteBeyond), "more than the 64 bytes"),
-        ("shrunk-answer", "plugin->struct_size = 0;", (STEP, WroteBeyond), "more than the 64 bytes"),
+        (
+            "grown-answer",
+            "plugin->struct_size += 8;",
+            (STEP, WroteBeyond),
+            "more than the 64 bytes",
+        ),
+        (
+            "shrunk-answer",
+            "plugin->struct_size = 0;",
+            (STEP, WroteBeyond),
+            "more than the 64 bytes",
+        ),
     ]
 };
 
@@ -59,7 +89,12 @@ const TABLES: [Bad; 34] = {
     use Reason::*;
     const STEP: Stage = Stage::Layout;
     [
-        ("no-backend", "plugin->backend_count = 0;", (STEP, NoBackend), "no backend"),
+        (
+            "no-backend",
+            "plugin->backend_count = 0;",
+            (STEP, NoBackend),
+            "no backend",
+        ),
         (
             "many-backends",
             "plugin->backend_count = 1000000;",
@@ -78,21 +113,36 @@ const TABLES: [Bad; 34] = {
             (STEP, BadPointer),
             "where nothing can lie",
         ),
-        ("null-table", "tables[0] = NULL;", (STEP, BadPointer), "is null"),
+        (
+            "null-table",
+            "tables[0] = NULL;",
+            (STEP, BadPointer),
+            "is null",
+        ),
         (
             "low-table",
             "tables[0] = (const vmafx_plugin_backend *)(uintptr_t)3;",
             (STEP, BadPointer),
             "where nothing can lie",
         ),
-        ("no-version", "plugin->version.size = 0;", (STEP, BadText), "the plugin's version is ``"),
+        (
+            "no-version",
+            "plugin->version.size = 0;",
+            (STEP, BadText),
+            "the plugin's version is ``",
+        ),
         (
             "odd-version",
             "SET_TEXT(plugin->version, \"1.2\");",
             (STEP, BadText),
             "no semantic version",
         ),
-        ("no-license", "plugin->license.size = 0;", (STEP, BadText), "licence is ``"),
+        (
+            "no-license",
+            "plugin->license.size = 0;",
+            (STEP, BadText),
+            "licence is ``",
+        ),
         (
             "two-line-license",
             "SET_TEXT(plugin->license, \"M\\nIT\");",
@@ -105,38 +155,78 @@ const TABLES: [Bad; 34] = {
             (STEP, BadText),
             "not UTF-8 from byte 3",
         ),
-        ("null-license", "plugin->license.data = NULL;", (STEP, BadText), "is null"),
+        (
+            "null-license",
+            "plugin->license.data = NULL;",
+            (STEP, BadText),
+            "is null",
+        ),
         (
             "endless-license",
             "plugin->license.size = (size_t)1 << 40;",
             (STEP, BadText),
             "1099511627776 bytes",
         ),
-        ("stray-quiesce", "STRAY(plugin->quiesce);", (STEP, StrayFunction), "`vmafx_plugin.quiesce`"),
-        ("short-table", "table.struct_size = 100;", (STEP, StructSize), "struct_size 100"),
+        (
+            "stray-quiesce",
+            "STRAY(plugin->quiesce);",
+            (STEP, StrayFunction),
+            "`vmafx_plugin.quiesce`",
+        ),
+        (
+            "short-table",
+            "table.struct_size = 100;",
+            (STEP, StructSize),
+            "struct_size 100",
+        ),
         (
             "one-function-short",
             "table.struct_size = sizeof table - 8;",
             (STEP, StructSize),
             "Backend has struct_size",
         ),
-        ("no-size", "table.struct_size = 0;", (STEP, StructSize), "struct_size 0"),
-        ("huge-table", "table.struct_size = 65537;", (STEP, StructSize), "struct_size 65537"),
+        (
+            "no-size",
+            "table.struct_size = 0;",
+            (STEP, StructSize),
+            "struct_size 0",
+        ),
+        (
+            "huge-table",
+            "table.struct_size = 65537;",
+            (STEP, StructSize),
+            "struct_size 65537",
+        ),
         (
             "endless-table",
             "table.struct_size = UINT32_MAX;",
             (STEP, StructSize),
             "struct_size 4294967295",
         ),
-        ("short-info", "info.struct_size = 8;", (STEP, StructSize), "BackendInfo has struct_size 8"),
+        (
+            "short-info",
+            "info.struct_size = 8;",
+            (STEP, StructSize),
+            "BackendInfo has struct_size 8",
+        ),
         (
             "short-import",
             "table.import = &import; import.struct_size = 16;",
             (STEP, StructSize),
             "Import has struct_size 16",
         ),
-        ("reserved", "table.reserved = 5;", (STEP, NonzeroReserved), "0x5"),
-        ("null-info", "table.info = NULL;", (STEP, BadPointer), "`vmafx_plugin_backend.info`"),
+        (
+            "reserved",
+            "table.reserved = 5;",
+            (STEP, NonzeroReserved),
+            "0x5",
+        ),
+        (
+            "null-info",
+            "table.info = NULL;",
+            (STEP, BadPointer),
+            "`vmafx_plugin_backend.info`",
+        ),
         (
             "odd-info",
             "table.info = (const void *)((const char *)&info + 1);",
@@ -173,14 +263,24 @@ const TABLES: [Bad; 34] = {
             (STEP, NullFunction),
             "device_open, extractor_collect",
         ),
-        ("same-id", "plugin->backend_count = 2;", (STEP, DuplicateId), "two backends `edge-c`"),
+        (
+            "same-id",
+            "plugin->backend_count = 2;",
+            (STEP, DuplicateId),
+            "two backends `edge-c`",
+        ),
         (
             "capital-id",
             "SET_TEXT(info.id, \"Edge\");",
             (STEP, BadDescription),
             "`Edge` is not 1 to 64",
         ),
-        ("no-id", "info.id.size = 0;", (STEP, BadDescription), "`` is not 1 to 64"),
+        (
+            "no-id",
+            "info.id.size = 0;",
+            (STEP, BadDescription),
+            "`` is not 1 to 64",
+        ),
         (
             "garbled-id",
             "SET_TEXT(info.id, \"ed\\xc3\");",
@@ -202,46 +302,141 @@ const FEATURES: [Bad; 25] = {
     const STEP: Stage = Stage::Layout;
     const WHAT: (Stage, Reason) = (STEP, BadDescription);
     [
-        ("null-features", "info.features = NULL;", WHAT, "array of 1 elements"),
-        ("many-features", "info.feature_count = 1000000;", WHAT, "array of 1000000 elements"),
+        (
+            "null-features",
+            "info.features = NULL;",
+            WHAT,
+            "array of 1 elements",
+        ),
+        (
+            "many-features",
+            "info.feature_count = 1000000;",
+            WHAT,
+            "array of 1000000 elements",
+        ),
         (
             "odd-features",
             "info.features = (const void *)((const char *)feature_list + 1);",
             WHAT,
             "array of 1 elements",
         ),
-        ("null-feature", "feature_list[0] = NULL;", WHAT, "no FeatureInfo was given"),
+        (
+            "null-feature",
+            "feature_list[0] = NULL;",
+            WHAT,
+            "no FeatureInfo was given",
+        ),
         (
             "odd-feature",
             "feature_list[0] = (const void *)((const char *)&feature + 1);",
             WHAT,
             "FeatureInfo",
         ),
-        ("short-feature", "feature.struct_size = 4;", (STEP, StructSize), "FeatureInfo"),
-        ("huge-option", "option.struct_size = 1 << 20;", (STEP, StructSize), "OptionInfo"),
-        ("short-output", "output.struct_size = 8;", (STEP, StructSize), "OutputInfo"),
-        ("reserved-feature", "feature.reserved = 1;", (STEP, NonzeroReserved), "0x1"),
-        ("reserved-output", "output.reserved = 2;", (STEP, NonzeroReserved), "0x2"),
+        (
+            "short-feature",
+            "feature.struct_size = 4;",
+            (STEP, StructSize),
+            "FeatureInfo",
+        ),
+        (
+            "huge-option",
+            "option.struct_size = 1 << 20;",
+            (STEP, StructSize),
+            "OptionInfo",
+        ),
+        (
+            "short-output",
+            "output.struct_size = 8;",
+            (STEP, StructSize),
+            "OutputInfo",
+        ),
+        (
+            "reserved-feature",
+            "feature.reserved = 1;",
+            (STEP, NonzeroReserved),
+            "0x1",
+        ),
+        (
+            "reserved-output",
+            "output.reserved = 2;",
+            (STEP, NonzeroReserved),
+            "0x2",
+        ),
         (
             "reserved-value",
             "option.default_value.reserved = 3;",
             (STEP, NonzeroReserved),
             "0x3",
         ),
-        ("unknown-flag", "feature.flags = 6;", (STEP, NonzeroReserved), "0x6"),
-        ("same-feature", "info.feature_count = 2;", WHAT, "two features are named `edge`"),
-        ("odd-name", "SET_TEXT(feature.name, \"Edge!\");", WHAT, "feature `Edge!`"),
-        ("garbled-summary", "SET_TEXT(feature.summary, \"\\x80\");", WHAT, "UTF-8"),
-        ("endless-source", "feature.source.size = SIZE_MAX;", WHAT, "bytes"),
+        (
+            "unknown-flag",
+            "feature.flags = 6;",
+            (STEP, NonzeroReserved),
+            "0x6",
+        ),
+        (
+            "same-feature",
+            "info.feature_count = 2;",
+            WHAT,
+            "two features are named `edge`",
+        ),
+        (
+            "odd-name",
+            "SET_TEXT(feature.name, \"Edge!\");",
+            WHAT,
+            "feature `Edge!`",
+        ),
+        (
+            "garbled-summary",
+            "SET_TEXT(feature.summary, \"\\x80\");",
+            WHAT,
+            "UTF-8",
+        ),
+        (
+            "endless-source",
+            "feature.source.size = SIZE_MAX;",
+            WHAT,
+            "bytes",
+        ),
         ("no-score", "feature.output_count = 0;", WHAT, "0 scores"),
-        ("many-scores", "feature.output_count = 70000;", WHAT, "70000"),
-        ("same-score", "feature.output_count = 2;", WHAT, "two scores are named `edge`"),
-        ("odd-score", "SET_TEXT(output.name, \"a b\");", WHAT, "score `a b`"),
+        (
+            "many-scores",
+            "feature.output_count = 70000;",
+            WHAT,
+            "70000",
+        ),
+        (
+            "same-score",
+            "feature.output_count = 2;",
+            WHAT,
+            "two scores are named `edge`",
+        ),
+        (
+            "odd-score",
+            "SET_TEXT(output.name, \"a b\");",
+            WHAT,
+            "score `a b`",
+        ),
         ("odd-planes", "feature.planes = 9;", WHAT, "plane use 9"),
-        ("odd-default", "option.default_value.whole = 17;", WHAT, "17 is outside 1 to 16"),
+        (
+            "odd-default",
+            "option.default_value.whole = 17;",
+            WHAT,
+            "17 is outside 1 to 16",
+        ),
         ("no-limit", "option.max = NAN;", WHAT, "`weight`"),
-        ("odd-kind", "option.default_value.kind = 77;", WHAT, "option kind 77"),
-        ("same-option", "feature.option_count = 2;", WHAT, "two options are named `weight`"),
+        (
+            "odd-kind",
+            "option.default_value.kind = 77;",
+            WHAT,
+            "option kind 77",
+        ),
+        (
+            "same-option",
+            "feature.option_count = 2;",
+            WHAT,
+            "two options are named `weight`",
+        ),
     ]
 };
 
@@ -259,7 +454,7 @@ const REQUIRED: [&str; 9] = [
 ];
 
 /// Plugins that look odd and are sound: a name, a defect that is none, and what the record notes.
-const SOUND: [(&str, &str, &str); 5] = [
+const SOUND: [(&str, &str, &str); 6] = [
     (
         "sees-the-host",
         "if (host->abi_min != 1 || host->abi_max != VMAFX_PLUGIN_ABI_REVISION || host->reserved != 0\
@@ -275,13 +470,18 @@ const SOUND: [(&str, &str, &str); 5] = [
          option.struct_size = 65536; output.struct_size += 64;",
         "",
     ),
+    ("priority-7", "info.priority = 7;", ""),
     ("no-quiesce", "plugin->quiesce = NULL;", ""),
     (
         "other-draft",
         "table.import = &import; import.draft += 1; import.struct_size = 8;",
         "backend 0 of the plugin takes in frames by draft 2, this host by draft 1: it is not used",
     ),
-    ("some-of-import", "offer_import(); import.fence_export = NULL;", ""),
+    (
+        "some-of-import",
+        "offer_import(); import.fence_export = NULL;",
+        "",
+    ),
 ];
 
 fn all() -> Vec<(String, String, (Stage, Reason), String)> {
@@ -292,7 +492,12 @@ fn all() -> Vec<(String, String, (Stage, Reason), String)> {
     let missing = REQUIRED.iter().map(|function| {
         let why = (Stage::Layout, Reason::NullFunction);
         let words = format!("required functions are null: {function}");
-        (format!("null-{function}"), format!("table.{function} = NULL;"), why, words)
+        (
+            format!("null-{function}"),
+            format!("table.{function} = NULL;"),
+            why,
+            words,
+        )
     });
     listed.chain(missing).collect()
 }
@@ -332,5 +537,11 @@ fn child(room: &Path, argument: &str) {
         assert_loaded(&loaded.records, name);
         let notes = &record(&loaded.records, name).notes;
         assert_eq!(notes.join(""), note, "{name}");
+        let backend = &loaded.backends[0];
+        let told = (backend.plugin_version.as_str(), backend.license.as_str());
+        assert_eq!(told, ("1.2.0", "Apache-2.0 OR MIT"));
+        assert_eq!(backend.priority, if name == "priority-7" { 7 } else { 0 });
+        let library = &backend.backend.info().library;
+        assert!(library.ends_with(&format!("/{name}.so")), "{library}");
     }
 }

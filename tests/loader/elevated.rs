@@ -75,7 +75,9 @@ fn set_up(workshop: &Workshop, room: &Path) -> Vec<Child> {
             _ => {}
         }
     }
-    let children = ROOMS.iter().flat_map(|name| [format!("plain/{name}"), format!("elevated/{name}")]);
+    let children = ROOMS
+        .iter()
+        .flat_map(|name| [format!("plain/{name}"), format!("elevated/{name}")]);
     let child = |argument: String| {
         let mark = room.join(argument.replace('/', " mark "));
         Child::new(argument).with("VMAFX_TEST_MARK", mark.to_str().unwrap())
@@ -134,18 +136,32 @@ fn child(room: &Path, argument: &str) {
         "writable parent" => refused((Search, WritableByOthers), "usr/share can be written"),
         "link out" => refused((Open, WritableByOthers), "var can be written"),
         "relative library" => refused((Open, RelativePath), "`lib/plugin.so` is a relative path"),
-        "foreign" => refused((Search, ForeignOwner), &format!("belongs to user {owner}, not to")),
+        "foreign" => refused(
+            (Search, ForeignOwner),
+            &format!("belongs to user {owner}, not to"),
+        ),
         _ => {
             // One record for what is not followed, and none for what lies there.
             let ignored: Vec<_> = loaded.records.iter().map(|record| record.reason).collect();
             assert!(!ignored.is_empty() && ignored.iter().all(|&reason| reason == Elevated));
-            assert!(loaded.records.iter().all(|record| record.outcome != Outcome::Loaded));
+            assert!(
+                loaded
+                    .records
+                    .iter()
+                    .all(|record| record.outcome != Outcome::Loaded)
+            );
             checked(Checked::Contained, name);
         }
     }
-    assert!(loaded.backends.is_empty() && !mark.exists(), "{name} was opened");
+    assert!(
+        loaded.backends.is_empty() && !mark.exists(),
+        "{name} was opened"
+    );
     if name == "writable manifest" {
         let line = record(&loaded.records, "plugin").to_string();
-        assert!(line.contains("an elevated process loads what only its trusted user"), "{line}");
+        assert!(
+            line.contains("an elevated process loads what only its trusted user"),
+            "{line}"
+        );
     }
 }

@@ -34,14 +34,28 @@ const CHANGED: [(&str, (Stage, Reason), &str, Change); 9] = {
     use Stage::Open;
     [
         ("empty", (Open, NotElf), "is not an ELF file", Vec::clear),
-        ("text", (Open, NotElf), "is not an ELF file", |b| *b = b"#!/bin/sh\nexit 0\n".to_vec()),
-        ("head-alone", (Open, Truncated), "is cut short", |b| b.truncate(19)),
-        ("header-alone", (Open, Truncated), "is cut short", |b| b.truncate(64)),
-        ("half", (Open, Truncated), "is cut short", |b| b.truncate(b.len() / 2)),
-        ("other-machine", (Open, OtherMachine), "is built for", |b| b[18..20].copy_from_slice(&[8, 0])),
+        ("text", (Open, NotElf), "is not an ELF file", |b| {
+            *b = b"#!/bin/sh\nexit 0\n".to_vec()
+        }),
+        ("head-alone", (Open, Truncated), "is cut short", |b| {
+            b.truncate(19)
+        }),
+        ("header-alone", (Open, Truncated), "is cut short", |b| {
+            b.truncate(64)
+        }),
+        ("half", (Open, Truncated), "is cut short", |b| {
+            b.truncate(b.len() / 2)
+        }),
+        ("other-machine", (Open, OtherMachine), "is built for", |b| {
+            b[18..20].copy_from_slice(&[8, 0])
+        }),
         ("other-width", (Open, OtherMachine), "32-bit", |b| b[4] = 1),
-        ("other-order", (Open, OtherMachine), "big-endian", |b| b[5] = 2),
-        ("core-dump", (Open, NotALibrary), "is a core dump", |b| b[16] = 4),
+        ("other-order", (Open, OtherMachine), "big-endian", |b| {
+            b[5] = 2
+        }),
+        ("core-dump", (Open, NotALibrary), "is a core dump", |b| {
+            b[16] = 4
+        }),
     ]
 };
 
@@ -52,10 +66,34 @@ const BUILT: [(&str, (Stage, Reason), &str, &str, &[&str]); 7] = {
     const NOTHING: &str = "int nothing(void);\nint nothing(void) { return 0; }\n";
     const PROGRAM: &str = "int main(void) { return 0; }\n";
     [
-        ("program", (Open, NotALibrary), "is a program", PROGRAM, &["-no-pie"]),
-        ("movable-program", (Symbol, MissingSymbol), "does not export", PROGRAM, &["-fPIE", "-pie"]),
-        ("object-file", (Open, NotALibrary), "an object file that is not linked", NOTHING, &["-c"]),
-        ("no-entry", (Symbol, MissingSymbol), "does not export", NOTHING, &["-fPIC", "-shared"]),
+        (
+            "program",
+            (Open, NotALibrary),
+            "is a program",
+            PROGRAM,
+            &["-no-pie"],
+        ),
+        (
+            "movable-program",
+            (Symbol, MissingSymbol),
+            "does not export",
+            PROGRAM,
+            &["-fPIE", "-pie"],
+        ),
+        (
+            "object-file",
+            (Open, NotALibrary),
+            "an object file that is not linked",
+            NOTHING,
+            &["-c"],
+        ),
+        (
+            "no-entry",
+            (Symbol, MissingSymbol),
+            "does not export",
+            NOTHING,
+            &["-fPIC", "-shared"],
+        ),
         (
             "hidden-entry",
             (Symbol, MissingSymbol),
@@ -121,13 +159,31 @@ fn files_child(room: &Path, _: &str) {
         assert_refused(&loaded.records, name, why, words);
     }
     let open = |reason| (Stage::Open, reason);
-    assert_refused(&loaded.records, "folder", open(Reason::NotElf), "is no file");
+    assert_refused(
+        &loaded.records,
+        "folder",
+        open(Reason::NotElf),
+        "is no file",
+    );
     assert_refused(&loaded.records, "pipe", open(Reason::NotElf), "is no file");
-    assert_refused(&loaded.records, "absent", open(Reason::LibraryNotFound), "does not exist");
-    assert_refused(&loaded.records, "dangling", open(Reason::LibraryNotFound), "does not exist");
+    assert_refused(
+        &loaded.records,
+        "absent",
+        open(Reason::LibraryNotFound),
+        "does not exist",
+    );
+    assert_refused(
+        &loaded.records,
+        "dangling",
+        open(Reason::LibraryNotFound),
+        "does not exist",
+    );
     assert_loaded(&loaded.records, "zz-no-sections");
     let hint = record(&loaded.records, "other-major").hint.as_deref();
-    assert_eq!(hint, Some("update vmafx, or install an older package of the backend"));
+    assert_eq!(
+        hint,
+        Some("update vmafx, or install an older package of the backend")
+    );
 }
 
 /// Libraries that need `libfar.so`, which was there when they were linked.
@@ -146,22 +202,37 @@ fn links(workshop: &Workshop, room: &Path) -> Vec<Child> {
     place(
         "libnear.so",
         near,
-        &["-Wl,-soname,libnear.so", &search, "-Wl,--no-as-needed", "-lfar"],
+        &[
+            "-Wl,-soname,libnear.so",
+            &search,
+            "-Wl,--no-as-needed",
+            "-lfar",
+        ],
     );
     let plugin = |name: &str, library: &str| {
         let outside = format!("int {library}(void);");
         let path = room.join(format!("{name}.so"));
         let mut command = Command::new(C[0][0]);
-        command.args(&C[0][1..]).args(shared).arg("-I").arg(header());
+        command
+            .args(&C[0][1..])
+            .args(shared)
+            .arg("-I")
+            .arg(header());
         command.arg("-I").arg(plugins().join("c"));
         command.arg(format!("-DOUTSIDE={outside}"));
         command.arg(format!("-DDEFECT=if ({library}() != 1) return -1;"));
-        command.arg(plugins().join("bad/bad.c")).arg("-o").arg(&path);
+        command
+            .arg(plugins().join("bad/bad.c"))
+            .arg("-o")
+            .arg(&path);
         let (from, short) = match library {
             "far_away" => (&search, "-lfar"),
             _ => (&search, "-lnear"),
         };
-        command.arg(from).arg(short).args(["-Wl,--allow-shlib-undefined", "-lm"]);
+        command
+            .arg(from)
+            .arg(short)
+            .args(["-Wl,--allow-shlib-undefined", "-lm"]);
         command.arg(format!("-Wl,-rpath,{}", folder.display()));
         run(&mut command);
         install(room, name, "edge-c", &path);
@@ -181,12 +252,20 @@ fn links_child(room: &Path, _: &str) {
     let loaded = Loader::new(machine(room)).load();
     let missing = (Stage::Open, Reason::MissingDependency);
     for name in ["needs-far", "needs-near"] {
-        assert_refused(&loaded.records, name, missing, "needs libfar.so, which is not installed");
+        assert_refused(
+            &loaded.records,
+            name,
+            missing,
+            "needs libfar.so, which is not installed",
+        );
         let hint = record(&loaded.records, name).hint.as_deref();
         assert_eq!(hint, Some("install the package that has libfar.so"));
     }
     let told = record(&loaded.records, "told");
-    assert_eq!((told.outcome, told.reason), (Outcome::NotInstalled, Reason::MissingDependency));
+    assert_eq!(
+        (told.outcome, told.reason),
+        (Outcome::NotInstalled, Reason::MissingDependency)
+    );
     assert_eq!(told.line, "the Far runtime (libfar.so) is not installed");
     assert!(!told.is_failure());
     checked(Checked::Contained, "told");

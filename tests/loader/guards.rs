@@ -83,7 +83,11 @@ const THROWN: [(&str, Status, &str); 4] = [
     ("exception", Status::PANIC, "told to fail in"),
     ("error", Status::BUSY, "told to fail in"),
     ("memory", Status::NO_MEMORY, "memory ran out"),
-    ("number", Status::PANIC, "an exception that is no std::exception"),
+    (
+        "number",
+        Status::PANIC,
+        "an exception that is no std::exception",
+    ),
 ];
 
 fn panics(workshop: &Workshop, room: &Path) -> Vec<Child> {
@@ -110,28 +114,49 @@ fn exceptions(workshop: &Workshop, room: &Path) -> Vec<Child> {
 fn life(backend: &Backend, import: bool) -> Result<(), (&'static str, ApiError, Option<Device>)> {
     let format = format(16, 8, 8);
     let feature = [plain("nothing")];
-    backend.devices().map_err(|error| ("devices", error, None))?;
-    let device = backend.open(&OpenRequest::new(0)).map_err(|error| ("open", error, None))?;
+    backend
+        .devices()
+        .map_err(|error| ("devices", error, None))?;
+    let device = backend
+        .open(&OpenRequest::new(0))
+        .map_err(|error| ("open", error, None))?;
     let failed = |step| {
         let device = device.clone();
         move |error| (step, error, Some(device.clone()))
     };
-    device.supports(&feature[0], &format).map_err(failed("supports"))?;
+    device
+        .supports(&feature[0], &format)
+        .map_err(failed("supports"))?;
     let plan = PlanRequest::new(format, &feature);
     let extractor = device.prepare(&plan).map_err(failed("prepare"))?;
-    assert_eq!((extractor.columns(), extractor.history(), extractor.in_flight()), (1, 0, 1));
+    assert_eq!(
+        (
+            extractor.columns(),
+            extractor.history(),
+            extractor.in_flight()
+        ),
+        (1, 0, 1)
+    );
     let job = FrameJob::new(0, pair(format, 0), Vec::new());
-    extractor.admits(&job.pair.reference).map_err(failed("admits"))?;
+    extractor
+        .admits(&job.pair.reference)
+        .map_err(failed("admits"))?;
     let ticket = extractor.submit(&job).map_err(failed("submit"))?;
     let mut values = [Value::default()];
-    extractor.collect(ticket, &mut values).map_err(failed("collect"))?;
+    extractor
+        .collect(ticket, &mut values)
+        .map_err(failed("collect"))?;
     assert_eq!(values[0].as_score(), 1.0);
     if import {
         let nothing = ImportDescriptor::without_planes(MemoryKind::DEVICE_POINTER, format);
         let frame = device.import(&nothing).map_err(failed("import"))?;
-        let fence = frame.release_fence(FenceKind::HOST).map_err(failed("release fence"))?;
+        let fence = frame
+            .release_fence(FenceKind::HOST)
+            .map_err(failed("release fence"))?;
         fence.poll().map_err(failed("poll"))?;
-        fence.wait(std::time::Duration::ZERO).map_err(failed("wait"))?;
+        fence
+            .wait(std::time::Duration::ZERO)
+            .map_err(failed("wait"))?;
         fence.export(FenceKind::NONE).map_err(failed("export"))?;
     }
     drop((extractor, device));
@@ -158,16 +183,26 @@ fn child(room: &Path, argument: &str) {
         Ok(loaded) => loaded[0].backend.clone(),
         Err(record) => {
             assert_eq!(step, "load", "{record}");
-            assert_eq!((record.stage, record.reason), (Stage::Negotiate, Reason::EntryFailed));
+            assert_eq!(
+                (record.stage, record.reason),
+                (Stage::Negotiate, Reason::EntryFailed)
+            );
             let wanted = format!("{} failed: {status}", path.display());
             assert!(record.line.ends_with(&wanted), "{record}");
-            return checked(Checked::Contained, argument);
+            return checked(Checked::Guarded, argument);
         }
     };
     let (failed, error, device) = match life(&backend, language == "rust") {
         Ok(()) => {
             assert_eq!(step, "", "nothing failed");
-            return checked(if method.is_empty() { Checked::Scored } else { Checked::Contained }, argument);
+            return checked(
+                if method.is_empty() {
+                    Checked::Scored
+                } else {
+                    Checked::Guarded
+                },
+                argument,
+            );
         }
         Err(failure) => failure,
     };
@@ -192,5 +227,5 @@ fn child(room: &Path, argument: &str) {
         let asked = other.supports(&plain("nothing"), &format(16, 8, 8));
         assert_eq!(asked.is_ok(), failed != "supports");
     }
-    checked(Checked::Contained, argument);
+    checked(Checked::Guarded, argument);
 }

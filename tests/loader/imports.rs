@@ -44,11 +44,16 @@ impl Producer {
         let (mut planes, mut strides) = (Vec::new(), Vec::new());
         for index in 0..frame.format().plane_count() {
             let plane = view.plane(index).unwrap();
-            let Samples::U16(samples) = plane.samples() else { panic!("bytes") };
+            let Samples::U16(samples) = plane.samples() else {
+                panic!("bytes")
+            };
             let size = plane.size();
             let stride = size.width + if index == 0 { 11 } else { 0 };
             let mut memory = vec![0xffff; stride * size.height];
-            for (row, samples) in memory.chunks_mut(stride).zip(samples.chunks(plane.stride())) {
+            for (row, samples) in memory
+                .chunks_mut(stride)
+                .zip(samples.chunks(plane.stride()))
+            {
                 row[..size.width].copy_from_slice(&samples[..size.width]);
             }
             planes.push(memory);
@@ -96,7 +101,9 @@ impl Producer {
 fn score(extractor: &Extractor, pair: FramePair) -> f64 {
     extractor.admits(&pair.reference).unwrap();
     extractor.admits(&pair.distorted).unwrap();
-    let ticket = extractor.submit(&FrameJob::new(0, pair, Vec::new())).unwrap();
+    let ticket = extractor
+        .submit(&FrameJob::new(0, pair, Vec::new()))
+        .unwrap();
     let mut values = [Value::default()];
     extractor.collect(ticket, &mut values).unwrap();
     values[0].as_score()
@@ -106,21 +113,35 @@ fn child(room: &Path, _: &str) {
     let device = rig::device(&room.join("one.so"));
     let counts = Counts::of(&room.join("one.so"));
     let format = FrameFormat::new(37, 19, Chroma::Yuv420, 10).unwrap();
-    let extractor = device.prepare(&PlanRequest::new(format, &[edge(2)])).unwrap();
+    let extractor = device
+        .prepare(&PlanRequest::new(format, &[edge(2)]))
+        .unwrap();
     let clips = [frame(format, 0, false), frame(format, 0, true)];
     let producers = [Producer::new(&clips[0]), Producer::new(&clips[1])];
     let [reference, distorted] = clips.map(|frame| Arc::new(Frame::Host(frame)));
-    let uploaded = score(&extractor, FramePair { reference, distorted });
+    let uploaded = score(
+        &extractor,
+        FramePair {
+            reference,
+            distorted,
+        },
+    );
     assert!(uploaded > 0.0);
     assert_eq!(counts.now(), [0, 0, 0]);
 
     // The plugin is given its own frames again, and reads the producer's memory.
     let import = |producer: &Producer| producer.import(&device).unwrap();
     let (reference, distorted) = (import(&producers[0]), import(&producers[1]));
-    assert_eq!((*reference.format(), reference.memory()), (format, MemoryKind::DEVICE_POINTER));
+    assert_eq!(
+        (*reference.format(), reference.memory()),
+        (format, MemoryKind::DEVICE_POINTER)
+    );
     assert!(reference.device().is(&device));
     let fence = reference.release_fence(FenceKind::HOST).unwrap();
-    assert_eq!((fence.native().kind(), fence.native().fd()), (FenceKind::HOST, -1));
+    assert_eq!(
+        (fence.native().kind(), fence.native().fd()),
+        (FenceKind::HOST, -1)
+    );
     assert_eq!(fence.poll().unwrap(), FenceState::Pending);
     let waited = fence.wait(Duration::from_millis(1)).unwrap_err();
     assert_eq!(waited.status, Status::TIMEOUT, "{waited}");
@@ -128,18 +149,30 @@ fn child(room: &Path, _: &str) {
         reference: Arc::new(reference.into()),
         distorted: Arc::new(distorted.into()),
     };
-    assert_eq!(score(&extractor, pair.clone()).to_bits(), uploaded.to_bits());
+    assert_eq!(
+        score(&extractor, pair.clone()).to_bits(),
+        uploaded.to_bits()
+    );
     assert_eq!(counts.now(), [2, 0, 0]);
 
     // The frame is released once, when the last who has it lets go; then its fence is signalled.
     let kept = pair.reference.clone();
     drop(pair);
-    assert_eq!((counts.now(), fence.poll().unwrap()), ([2, 1, 0], FenceState::Pending));
+    assert_eq!(
+        (counts.now(), fence.poll().unwrap()),
+        ([2, 1, 0], FenceState::Pending)
+    );
     drop(kept);
-    assert_eq!((counts.now(), fence.poll().unwrap()), ([2, 2, 0], FenceState::Signalled));
+    assert_eq!(
+        (counts.now(), fence.poll().unwrap()),
+        ([2, 2, 0], FenceState::Signalled)
+    );
     fence.wait(Duration::ZERO).unwrap();
     let exported = fence.export(FenceKind::SYNC_FILE).unwrap_err();
-    assert_eq!((exported.status, &*exported.subject), (Status::NOT_SUPPORTED, "kind"));
+    assert_eq!(
+        (exported.status, &*exported.subject),
+        (Status::NOT_SUPPORTED, "kind")
+    );
     drop(fence);
     assert_eq!(counts.now(), [2, 2, 1]);
 
@@ -191,24 +224,38 @@ fn strangers(room: &Path, producer: &Producer) {
         ("c.so", "host memory is read and no other"),
     ] {
         let other = rig::device(&room.join(library));
-        let extractor = other.prepare(&PlanRequest::new(producer.format, &[edge(1)])).unwrap();
+        let extractor = other
+            .prepare(&PlanRequest::new(producer.format, &[edge(1)]))
+            .unwrap();
         let error = extractor.admits(&frame).unwrap_err();
         assert_eq!(error.status, Status::NOT_SUPPORTED, "{error}");
         assert!(error.message.contains(words), "{error}");
-        assert!(error.message.ends_with("the frame is of edge-rust:0"), "{error}");
+        assert!(
+            error.message.ends_with("the frame is of edge-rust:0"),
+            "{error}"
+        );
     }
     // Whoever submits it unasked is refused as well, where the code can tell.
     let other = rig::device(&room.join("other.so"));
-    let extractor = other.prepare(&PlanRequest::new(producer.format, &[edge(1)])).unwrap();
+    let extractor = other
+        .prepare(&PlanRequest::new(producer.format, &[edge(1)]))
+        .unwrap();
     let pair = FramePair {
         reference: frame.clone(),
         distorted: frame.clone(),
     };
-    let error = extractor.submit(&FrameJob::new(0, pair, Vec::new())).unwrap_err();
+    let error = extractor
+        .submit(&FrameJob::new(0, pair, Vec::new()))
+        .unwrap_err();
     assert_eq!(error.status, Status::NOT_SUPPORTED, "{error}");
     // A device of the same backend takes it: the frame is the backend's.
-    let twin = device.backend().open(&vmafx_api::OpenRequest::new(0)).unwrap();
-    let extractor = twin.prepare(&PlanRequest::new(producer.format, &[edge(1)])).unwrap();
+    let twin = device
+        .backend()
+        .open(&vmafx_api::OpenRequest::new(0))
+        .unwrap();
+    let extractor = twin
+        .prepare(&PlanRequest::new(producer.format, &[edge(1)]))
+        .unwrap();
     extractor.admits(&frame).unwrap();
     checked(Checked::Contained, "frames of another backend");
 }

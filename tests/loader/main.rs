@@ -129,14 +129,17 @@ fn cases() -> Vec<&'static Case> {
 enum Checked {
     /// A bad plugin that was contained.
     Contained,
+    /// A panic or an exception that a guard stopped.
+    Guarded,
     /// A plugin built against a header of an earlier release, or one of a later release.
     OtherHeader,
     /// A sound plugin that gave the right scores.
     Scored,
 }
 
-const WORDS: [(Checked, &str); 3] = [
+const WORDS: [(Checked, &str); 4] = [
     (Checked::Contained, "contained"),
+    (Checked::Guarded, "guarded"),
     (Checked::OtherHeader, "other header"),
     (Checked::Scored, "scored"),
 ];
@@ -182,9 +185,14 @@ fn run() -> ExitCode {
     let count = |what| tally.iter().filter(|(kind, _)| *kind == what).count();
     let processes = fs::read_to_string(workshop.processes()).unwrap_or_default();
     let figures = [
-        ("bad plugins contained", count(Checked::Contained), 100),
+        ("bad plugins contained", count(Checked::Contained), 140),
+        ("panics and exceptions stopped", count(Checked::Guarded), 85),
         ("child processes", processes.lines().count(), 250),
-        ("plugins of other headers loaded", count(Checked::OtherHeader), 4),
+        (
+            "plugins of other headers loaded",
+            count(Checked::OtherHeader),
+            4,
+        ),
         ("sound plugins scored", count(Checked::Scored), 5),
     ];
     let mut enough = true;
@@ -219,7 +227,9 @@ fn run_case(case: &Case, workshop: &Workshop, tally: &Tally) -> Result<(), Faile
         );
         if !child.ends.fits(output.status) {
             let (argument, status, ends) = (&child.argument, output.status, child.ends);
-            return Err(format!("child `{argument}`: {status}, not {ends:?}\n{said}\n{cried}").into());
+            return Err(
+                format!("child `{argument}`: {status}, not {ends:?}\n{said}\n{cried}").into(),
+            );
         }
         let mut tally = tally.lock().unwrap();
         if !matches!(child.ends, Ends::Well) {
@@ -227,7 +237,9 @@ fn run_case(case: &Case, workshop: &Workshop, tally: &Tally) -> Result<(), Faile
             tally.insert((Checked::Contained, subject));
         }
         for line in said.lines() {
-            let checked = line.strip_prefix("checked: ").and_then(|line| line.split_once(": "));
+            let checked = line
+                .strip_prefix("checked: ")
+                .and_then(|line| line.split_once(": "));
             if let Some((word, subject)) = checked {
                 let (what, _) = WORDS.iter().find(|(_, known)| *known == word).unwrap();
                 tally.insert((*what, subject.to_owned()));
@@ -244,7 +256,11 @@ fn this_program() -> PathBuf {
 /// Leaves the line of this process.
 fn sign_in() {
     if let Some(path) = std::env::var_os(PROCESSES) {
-        let mut file = OpenOptions::new().append(true).create(true).open(path).unwrap();
+        let mut file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path)
+            .unwrap();
         writeln!(file, "{}", std::process::id()).unwrap();
     }
 }

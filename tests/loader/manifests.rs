@@ -60,13 +60,20 @@ fn disagreeing(workshop: &Workshop, room: &Path) -> Vec<Child> {
     for (name, from, to) in [
         ("id", "id = \"edge-c\"", "id = \"edge-d\""),
         ("version", "version = \"1.2.0\"", "version = \"1.3.0\""),
-        ("license", "license = \"Apache-2.0 OR MIT\"", "license = \"GPL-2.0-only\""),
+        (
+            "license",
+            "license = \"Apache-2.0 OR MIT\"",
+            "license = \"GPL-2.0-only\"",
+        ),
     ] {
         let room = room.join(name);
         install(&room, name, "edge-c", &sound);
         edit(&room, name, from, to);
     }
-    ["id", "version", "license"].into_iter().map(Child::new).collect()
+    ["id", "version", "license"]
+        .into_iter()
+        .map(Child::new)
+        .collect()
 }
 
 fn disagreeing_child(room: &Path, argument: &str) {
@@ -124,7 +131,10 @@ fn several_child(room: &Path, argument: &str) {
     })));
     let ready = || {
         let lines = lines.lock().unwrap();
-        lines.iter().filter(|line| line.ends_with(": edge.c is ready")).count()
+        lines
+            .iter()
+            .filter(|line| line.ends_with(": edge.c is ready"))
+            .count()
     };
     if argument == "one file" {
         let loader = Loader::new(machine(room));
@@ -148,7 +158,10 @@ fn several_child(room: &Path, argument: &str) {
     let told = |record: &vmafx_api::loader::LoadRecord| {
         let path = record.manifest.as_deref().and_then(Path::file_stem);
         let name = path.map_or("-".into(), |stem| stem.to_string_lossy());
-        format!("{name}: {} {} {}", record.place, record.outcome, record.reason)
+        format!(
+            "{name}: {} {} {}",
+            record.place, record.outcome, record.reason
+        )
     };
     let told: Vec<_> = loaded.records.iter().map(told).collect();
     assert_eq!(
@@ -163,7 +176,11 @@ fn several_child(room: &Path, argument: &str) {
         ]
     );
     assert_eq!((loaded.backends.len(), loaded.builtins.len()), (1, 0));
-    assert!(record(&loaded.records, "30-second").line.ends_with("/site.toml comes first"));
+    assert!(
+        record(&loaded.records, "30-second")
+            .line
+            .ends_with("/site.toml comes first")
+    );
     assert_eq!(loaded.records[0].place, Place::SystemConfig);
     checked(Checked::Contained, "duplicate id");
     // What is shadowed is not opened.
@@ -193,14 +210,21 @@ fn unopened(workshop: &Workshop, room: &Path) -> Vec<Child> {
         install(&room, name, "edge-c", &library);
         let text = fs::read_to_string(room.join(format!("{MANIFESTS}/{name}.toml"))).unwrap();
         let key = change.split(" = ").next().unwrap_or_default();
-        let old = text.lines().find(|line| !key.is_empty() && line.starts_with(key));
+        let old = text
+            .lines()
+            .find(|line| !key.is_empty() && line.starts_with(key));
         match old {
             Some(old) => edit(&room, name, old, change),
             None => edit(&room, name, "[backend]", &format!("[backend]\n{change}")),
         }
         fs::create_dir_all(room.join("sys/bus/pci/devices")).unwrap();
     }
-    marked(room, &["opened", "major", "device", "disabled", "platform", "version"])
+    marked(
+        room,
+        &[
+            "opened", "major", "device", "disabled", "platform", "version",
+        ],
+    )
 }
 
 fn unopened_child(room: &Path, argument: &str) {
@@ -218,7 +242,11 @@ fn unopened_child(room: &Path, argument: &str) {
         "platform" => (Outcome::NotInstalled, Stage::Filter, Reason::OtherPlatform),
         _ => (Outcome::Refused, Stage::Parse, Reason::ManifestVersion),
     };
-    assert_eq!((record.outcome, record.stage, record.reason), wanted, "{record}");
+    assert_eq!(
+        (record.outcome, record.stage, record.reason),
+        wanted,
+        "{record}"
+    );
     let mark = || room.join(format!("mark {argument}")).exists();
     assert_eq!(mark(), argument == "opened");
     if matches!(argument, "major" | "version") {

@@ -36,7 +36,13 @@ const AT_END: &str = "__attribute__((destructor)) static void at_end(void)";
 
 /// A name, what runs when the library is opened or closed, what its entry does, and what comes
 /// of it.
-type Bad = (&'static str, (&'static str, &'static str), &'static str, Reason, &'static str);
+type Bad = (
+    &'static str,
+    (&'static str, &'static str),
+    &'static str,
+    Reason,
+    &'static str,
+);
 
 const NULL_WRITE: &str = "*(volatile int *)(uintptr_t)8 = 1;";
 
@@ -45,14 +51,56 @@ const CRASHES: [Bad; 8] = {
     const NO: (&str, &str) = ("", "");
     [
         // A signal that is raised and no fault is one that Rust's handler lets pass.
-        ("null-write", NO, NULL_WRITE, Crashed, "crashed with SIGSEGV"),
-        ("trap", NO, "__builtin_trap();", Crashed, "crashed with SIGILL"),
+        (
+            "null-write",
+            NO,
+            NULL_WRITE,
+            Crashed,
+            "crashed with SIGSEGV",
+        ),
+        (
+            "trap",
+            NO,
+            "__builtin_trap();",
+            Crashed,
+            "crashed with SIGILL",
+        ),
         ("abort", NO, "abort();", Crashed, "crashed with SIGABRT"),
-        ("exit-0", NO, "exit(0);", Exited, "ended the process with status 0"),
-        ("quick-exit-3", NO, "_exit(3);", Exited, "ended the process with status 3"),
-        ("start-null-write", (AT_START, NULL_WRITE), "", Crashed, "crashed with SIGSEGV"),
-        ("start-exit", (AT_START, "_exit(0);"), "", Exited, "ended the process with status 0"),
-        ("end-abort", (AT_END, "abort();"), "", Crashed, "crashed with SIGABRT"),
+        (
+            "exit-0",
+            NO,
+            "exit(0);",
+            Exited,
+            "ended the process with status 0",
+        ),
+        (
+            "quick-exit-3",
+            NO,
+            "_exit(3);",
+            Exited,
+            "ended the process with status 3",
+        ),
+        (
+            "start-null-write",
+            (AT_START, NULL_WRITE),
+            "",
+            Crashed,
+            "crashed with SIGSEGV",
+        ),
+        (
+            "start-exit",
+            (AT_START, "_exit(0);"),
+            "",
+            Exited,
+            "ended the process with status 0",
+        ),
+        (
+            "end-abort",
+            (AT_END, "abort();"),
+            "",
+            Crashed,
+            "crashed with SIGABRT",
+        ),
     ]
 };
 
@@ -81,8 +129,14 @@ fn crashes(workshop: &Workshop, room: &Path) -> Vec<Child> {
 pub(crate) fn unguarded(workshop: &Workshop, place: u32) -> std::path::PathBuf {
     let object = workshop.room("unguarded").join(format!("edge-{place}.o"));
     let mut command = Command::new(C[0][0]);
-    command.args(&C[0][1..]).args(["-c", "-fPIC", "-Dvmafx_plugin_entry_v1=sound_entry", "-I"]);
-    run(command.arg(header()).arg(plugins().join("c/edge.c")).arg("-o").arg(&object));
+    command
+        .args(&C[0][1..])
+        .args(["-c", "-fPIC", "-Dvmafx_plugin_entry_v1=sound_entry", "-I"]);
+    run(command
+        .arg(header())
+        .arg(plugins().join("c/edge.c"))
+        .arg("-o")
+        .arg(&object));
     let place = format!("-DWHERE={place}");
     let arguments = [place.as_str(), object.to_str().unwrap()];
     let name = format!("unguarded{place}");
@@ -96,7 +150,12 @@ fn crashes_child(room: &Path, _: &str) {
     }
     let crashed = (Stage::Probe, Reason::Crashed);
     assert_refused(&loaded.records, "no-function", crashed, "crashed with SIG");
-    assert_refused(&loaded.records, "unguarded-entry", crashed, "crashed with SIGABRT");
+    assert_refused(
+        &loaded.records,
+        "unguarded-entry",
+        crashed,
+        "crashed with SIGABRT",
+    );
     let record = rig::record(&loaded.records, "unguarded-entry");
     let hint = record.hint.as_deref().unwrap_or_default();
     assert!(hint.starts_with("its last words: "), "{record}");
@@ -139,11 +198,19 @@ fn hangs_child(room: &Path, _: &str) {
 
 fn float_environment(workshop: &Workshop, room: &Path) -> Vec<Child> {
     let start = format!("OUTSIDE={AT_START} {{ flush_subnormals(); }}");
-    install(room, "start", "edge-c", &workshop.bad("float-start", &[&start]));
+    install(
+        room,
+        "start",
+        "edge-c",
+        &workshop.bad("float-start", &[&start]),
+    );
     let entry = workshop.bad("float-entry", &["DEFECT=flush_subnormals();"]);
     install(room, "entry", "edge-c", &entry);
     // The start-up code itself that compilers add for `-ffast-math`, some of them to libraries.
-    let start = Command::new(C[0][0]).arg("-print-file-name=crtfastmath.o").output().unwrap();
+    let start = Command::new(C[0][0])
+        .arg("-print-file-name=crtfastmath.o")
+        .output()
+        .unwrap();
     let start = String::from_utf8(start.stdout).unwrap();
     let sound = "c/edge.c";
     let library = workshop.library("fast-math", C[0], sound, &header(), &[start.trim()]);
@@ -158,10 +225,18 @@ fn float_environment_child(room: &Path, argument: &str) {
     };
     let loaded = loader.load();
     let refused = |name, stage, words| {
-        assert_refused(&loaded.records, name, (stage, Reason::FloatEnvironment), words);
+        assert_refused(
+            &loaded.records,
+            name,
+            (stage, Reason::FloatEnvironment),
+            words,
+        );
     };
     refused("start", Stage::Open, "when it is opened");
     refused("entry", Stage::Negotiate, "in its entry");
     refused("fast-math", Stage::Open, "when it is opened");
-    assert!(black_box(f64::MIN_POSITIVE) / black_box(2.0) > 0.0, "it was not undone");
+    assert!(
+        black_box(f64::MIN_POSITIVE) / black_box(2.0) > 0.0,
+        "it was not undone"
+    );
 }

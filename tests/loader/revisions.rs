@@ -59,17 +59,26 @@ fn today() -> String {
 fn extensible(header: &str) -> Vec<&str> {
     let structs = header.split("typedef struct ").skip(1);
     let growing = structs.filter(|text| {
-        let body = text.split_once('{').map(|(_, body)| body).unwrap_or_default();
+        let body = text
+            .split_once('{')
+            .map(|(_, body)| body)
+            .unwrap_or_default();
         let first = body.lines().map(str::trim).find(|line| line.ends_with(';'));
         first == Some("uint32_t struct_size;")
     });
-    growing.map(|text| text.split_whitespace().next().unwrap()).collect()
+    growing
+        .map(|text| text.split_whitespace().next().unwrap())
+        .collect()
 }
 
 /// A header of the next revision: every struct that grows has grown.
 fn future(header: &str) -> String {
     let revision = |number: u32| format!("#define VMAFX_PLUGIN_ABI_REVISION {number}\n");
-    let mut text = header.replacen(&revision(wire::ABI_REVISION), &revision(wire::ABI_REVISION + 1), 1);
+    let mut text = header.replacen(
+        &revision(wire::ABI_REVISION),
+        &revision(wire::ABI_REVISION + 1),
+        1,
+    );
     assert_ne!(text, header);
     for name in extensible(header) {
         let end = format!("\n}} {name};\n");
@@ -83,7 +92,11 @@ fn future(header: &str) -> String {
 fn include(folder: PathBuf, text: &str) -> PathBuf {
     fs::create_dir_all(folder.join("vmafx")).unwrap();
     fs::write(folder.join("vmafx/plugin.h"), text).unwrap();
-    fs::copy(header().join("vmafx/plugin.hpp"), folder.join("vmafx/plugin.hpp")).unwrap();
+    fs::copy(
+        header().join("vmafx/plugin.hpp"),
+        folder.join("vmafx/plugin.hpp"),
+    )
+    .unwrap();
     folder
 }
 
@@ -97,17 +110,30 @@ fn plugins(workshop: &Workshop, room: &Path) -> Vec<Child> {
         let include = include(room.join(&revision), &text);
         for compiler in C {
             let name = format!("edge-c of {revision} by {}", compiler[0]);
-            add(name.clone(), workshop.library(&name, compiler, "c/edge.c", &include, &[]));
+            add(
+                name.clone(),
+                workshop.library(&name, compiler, "c/edge.c", &include, &[]),
+            );
         }
     }
     let include = include(room.join("future"), &future(&today()));
-    for (compiler, source) in [(C[0], "c/edge.c"), (C[1], "c/edge.c"), (CPP[0], "cpp/edge.cpp")] {
+    for (compiler, source) in [
+        (C[0], "c/edge.c"),
+        (C[1], "c/edge.c"),
+        (CPP[0], "cpp/edge.cpp"),
+    ] {
         let name = format!("edge of tomorrow by {}", compiler[0]);
-        add(name.clone(), workshop.library(&name, compiler, source, &include, &[]));
+        add(
+            name.clone(),
+            workshop.library(&name, compiler, source, &include, &[]),
+        );
     }
     // The newest header there is may not be released yet, and is the first of its kind.
     let name = "edge-c of today".to_owned();
-    add(name.clone(), workshop.library(&name, C[0], "c/edge.c", &header(), &[]));
+    add(
+        name.clone(),
+        workshop.library(&name, C[0], "c/edge.c", &header(), &[]),
+    );
     children
 }
 
@@ -115,15 +141,22 @@ fn plugins_child(room: &Path, name: &str) {
     let path = room.join(format!("{name}.so"));
     let loaded = Loader::new(Machine::at("/")).load_library(&path);
     let loaded = loaded.unwrap_or_else(|record| panic!("{record}"));
-    let known = name.split(" of r").nth(1).and_then(|rest| rest.split(' ').next());
+    let known = name
+        .split(" of r")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next());
     let known = known.map_or(wire::ABI_REVISION, |number| number.parse().unwrap());
     assert_eq!(loaded[0].abi_chosen, known.min(wire::ABI_REVISION));
     let device = loaded[0].backend.open(&OpenRequest::new(0)).unwrap();
     assert_eq!(device.info().name, "The thread that asks");
     let format = format(20, 10, 8);
     device.supports(&edge(1), &format).unwrap();
-    let extractor = device.prepare(&PlanRequest::new(format, &[edge(1), edge(5)])).unwrap();
-    let ticket = extractor.submit(&FrameJob::new(0, pair(format, 0), Vec::new())).unwrap();
+    let extractor = device
+        .prepare(&PlanRequest::new(format, &[edge(1), edge(5)]))
+        .unwrap();
+    let ticket = extractor
+        .submit(&FrameJob::new(0, pair(format, 0), Vec::new()))
+        .unwrap();
     let mut values = [Value::default(); 2];
     extractor.collect(ticket, &mut values).unwrap();
     assert!(values[0].as_score() > 0.0);
@@ -145,7 +178,10 @@ fn hosts(workshop: &Workshop, room: &Path) -> Vec<Child> {
     for (revision, text) in frozen() {
         ages.push((revision.clone(), sizes(room, &revision, &text)));
     }
-    ages.push(("tomorrow".to_owned(), sizes(room, "tomorrow", &future(&today()))));
+    ages.push((
+        "tomorrow".to_owned(),
+        sizes(room, "tomorrow", &future(&today())),
+    ));
     let mut children = Vec::new();
     for (age, sizes) in ages {
         fs::write(room.join(format!("{age}.sizes")), sizes).unwrap();
@@ -158,7 +194,8 @@ fn hosts(workshop: &Workshop, room: &Path) -> Vec<Child> {
 /// The sizes of the structs that grow, as a header has them: `revision N`, then `name size` lines.
 fn sizes(room: &Path, age: &str, text: &str) -> String {
     let folder = include(room.join(format!("sizes of {age}")), text);
-    let mut program = "#include <vmafx/plugin.h>\n#include <stdio.h>\nint main(void) {\n".to_owned();
+    let mut program =
+        "#include <vmafx/plugin.h>\n#include <stdio.h>\nint main(void) {\n".to_owned();
     program.push_str("printf(\"revision %d\\n\", VMAFX_PLUGIN_ABI_REVISION);\n");
     for name in extensible(text) {
         writeln!(program, "printf(\"{name} %zu\\n\", sizeof({name}));").unwrap();
@@ -167,7 +204,12 @@ fn sizes(room: &Path, age: &str, text: &str) -> String {
     let (source, binary) = (folder.join("sizes.c"), folder.join("sizes"));
     fs::write(&source, program).unwrap();
     let mut command = Command::new(C[0][0]);
-    run(command.arg(&source).arg("-I").arg(&folder).arg("-o").arg(&binary));
+    run(command
+        .arg(&source)
+        .arg("-I")
+        .arg(&folder)
+        .arg("-o")
+        .arg(&binary));
     String::from_utf8(Command::new(binary).output().unwrap().stdout).unwrap()
 }
 
@@ -192,7 +234,11 @@ impl Age {
     }
 
     fn size(&self, name: &str) -> usize {
-        self.sizes.iter().find(|(known, _)| known == name).unwrap().1
+        self.sizes
+            .iter()
+            .find(|(known, _)| known == name)
+            .unwrap()
+            .1
     }
 
     /// A struct as large as this host has it and not a byte larger, with what is known of `own`;
@@ -222,7 +268,10 @@ fn at_the_end_of_a_page(size: usize) -> *mut u8 {
     unsafe {
         let start = libc::mmap(null_mut(), 2 * ROOM, access, flags, -1, 0);
         assert_ne!(start, libc::MAP_FAILED);
-        assert_eq!(libc::mprotect(start.byte_add(ROOM), ROOM, libc::PROT_NONE), 0);
+        assert_eq!(
+            libc::mprotect(start.byte_add(ROOM), ROOM, libc::PROT_NONE),
+            0
+        );
         start.byte_add(ROOM - size).cast()
     }
 }
@@ -231,24 +280,37 @@ fn hosts_child(room: &Path, argument: &str) {
     let (plugin, age) = argument.split_once('/').unwrap();
     let path = room.join(format!("{plugin}.so"));
     // SAFETY: the plugin keeps the rules; the library stays open below.
-    let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL | libc::RTLD_NODELETE) };
+    let library =
+        unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL | libc::RTLD_NODELETE) };
     let library = library.unwrap();
     // SAFETY: the symbol is the wire's.
     let entry = *unsafe { library.get::<wire::PluginEntry>(wire::ENTRY_SYMBOL) }.unwrap();
     if age == "no agreement" {
         let today = Age::read(&room.join("today.sizes"));
         for (min, max) in [(wire::ABI_REVISION + 1, wire::ABI_REVISION + 2), (0, 0)] {
-            let host = wire::Host { abi_min: min, abi_max: max, ..wire::Host::empty() };
+            let host = wire::Host {
+                abi_min: min,
+                abi_max: max,
+                ..wire::Host::empty()
+            };
             let (host, answer) = (today.provide("vmafx_host", host), zeroed(&today));
             // SAFETY: both structs keep the contract of the entry.
-            assert_eq!(unsafe { entry(host, answer) }, Status::ABI, "{min} to {max}");
+            assert_eq!(
+                unsafe { entry(host, answer) },
+                Status::ABI,
+                "{min} to {max}"
+            );
             // SAFETY: as `zeroed` made it.
             assert_eq!(unsafe { (*answer).backend_count }, 0);
         }
         return;
     }
     let age = Age::read(&room.join(format!("{age}.sizes")));
-    let host = wire::Host { abi_min: 1, abi_max: age.revision, ..wire::Host::empty() };
+    let host = wire::Host {
+        abi_min: 1,
+        abi_max: age.revision,
+        ..wire::Host::empty()
+    };
     let (host, answer) = (age.provide("vmafx_host", host), zeroed(&age));
     // SAFETY: both structs keep the contract of the entry, `log` is null.
     assert_eq!(unsafe { entry(host, answer) }, Status::OK);
@@ -280,7 +342,10 @@ unsafe fn ask(table: &wire::Backend, age: &Age) {
     let error = || age.provide("vmafx_plugin_error", wire::Error::empty());
     let info = || age.provide("vmafx_plugin_device_info", wire::DeviceInfo::empty());
     let descriptor = |index| {
-        let own = wire::DeviceDescriptor { index, ..wire::DeviceDescriptor::empty() };
+        let own = wire::DeviceDescriptor {
+            index,
+            ..wire::DeviceDescriptor::empty()
+        };
         age.provide("vmafx_plugin_device_descriptor", own)
     };
     let shape = wire::Format {
@@ -309,12 +374,21 @@ unsafe fn ask(table: &wire::Backend, age: &Age) {
     // SAFETY: by the caller's word for the functions; every struct is one that `age` provides.
     unsafe {
         let mut count = 0;
-        assert_eq!(table.device_count.unwrap()(table.object, &mut count, error()), Status::OK);
+        assert_eq!(
+            table.device_count.unwrap()(table.object, &mut count, error()),
+            Status::OK
+        );
         assert_eq!(count, 1);
         let told = info();
-        assert_eq!(table.device_info.unwrap()(table.object, 0, told, error()), Status::OK);
+        assert_eq!(
+            table.device_info.unwrap()(table.object, 0, told, error()),
+            Status::OK
+        );
         assert_eq!((*told).pci, [u32::MAX; 4]);
-        assert_eq!((*told).struct_size as usize, age.size("vmafx_plugin_device_info"));
+        assert_eq!(
+            (*told).struct_size as usize,
+            age.size("vmafx_plugin_device_info")
+        );
         let said = error();
         let mut device = null_mut();
         let open = table.device_open.unwrap();
@@ -330,8 +404,15 @@ unsafe fn ask(table: &wire::Backend, age: &Age) {
 
         let support = age.provide("vmafx_plugin_support", wire::Support::empty());
         let supports = table.device_supports.unwrap();
-        assert_eq!(supports(device, &named("edge", 3), &shape, support, error()), Status::OK);
-        assert!((*support).memory_kinds.contains(vmafx_api::MemoryKind::HOST));
+        assert_eq!(
+            supports(device, &named("edge", 3), &shape, support, error()),
+            Status::OK
+        );
+        assert!(
+            (*support)
+                .memory_kinds
+                .contains(vmafx_api::MemoryKind::HOST)
+        );
         let unknown = supports(device, &named("vif", 3), &shape, support, error());
         assert_eq!(unknown, Status::NOT_FOUND);
         let beyond = supports(device, &named("edge", 17), &shape, support, error());
@@ -348,7 +429,10 @@ unsafe fn ask(table: &wire::Backend, age: &Age) {
         let made = age.provide("vmafx_plugin_extractor_info", wire::ExtractorInfo::empty());
         let mut extractor = null_mut();
         let prepare = table.device_prepare.unwrap();
-        assert_eq!(prepare(device, plan, &mut extractor, made, error()), Status::OK);
+        assert_eq!(
+            prepare(device, plan, &mut extractor, made, error()),
+            Status::OK
+        );
         assert_eq!(((*made).columns, (*made).history), (1, 0));
 
         let samples: Vec<[u8; 32]> = vec![[0; 32], std::array::from_fn(|place| place as u8 % 8)];
@@ -370,7 +454,10 @@ unsafe fn ask(table: &wire::Backend, age: &Age) {
             })
             .collect();
         let job = wire::Job {
-            pair: wire::FramePair { reference: frames[0], distorted: frames[1] },
+            pair: wire::FramePair {
+                reference: frames[0],
+                distorted: frames[1],
+            },
             ..wire::Job::empty()
         };
         let job = age.provide("vmafx_plugin_job", job);
@@ -378,7 +465,10 @@ unsafe fn ask(table: &wire::Backend, age: &Age) {
         let submit = table.extractor_submit.unwrap();
         assert_eq!(submit(extractor, job, &mut ticket, error()), Status::OK);
         let collect = table.extractor_collect.unwrap();
-        assert_eq!(collect(extractor, ticket, values.as_mut_ptr(), 1, error()), Status::OK);
+        assert_eq!(
+            collect(extractor, ticket, values.as_mut_ptr(), 1, error()),
+            Status::OK
+        );
         // Every gradient of the one is 1, of the other 0.
         assert_eq!(f64::from_bits(values[0]), 3.0);
         let again = collect(extractor, ticket, values.as_mut_ptr(), 1, error());

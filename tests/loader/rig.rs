@@ -82,7 +82,9 @@ pub(crate) fn record<'a>(records: &'a [LoadRecord], name: &str) -> &'a LoadRecor
         stem.is_some_and(|stem| stem == name)
     };
     let mut found = records.iter().filter(named);
-    let record = found.next().unwrap_or_else(|| panic!("{name} has no record: {records:#?}"));
+    let record = found
+        .next()
+        .unwrap_or_else(|| panic!("{name} has no record: {records:#?}"));
     assert!(found.next().is_none(), "{name} has two records");
     record
 }
@@ -101,7 +103,10 @@ pub(crate) fn assert_refused(
         (Outcome::Refused, stage, reason),
         "{name}: {record}"
     );
-    assert!(record.line.contains(words), "{name}: `{words}` is not in {record}");
+    assert!(
+        record.line.contains(words),
+        "{name}: `{words}` is not in {record}"
+    );
     let line = record.to_string();
     assert!(!line.contains('\n') && record.is_failure(), "{line}");
     // The manifest is named by `record`; the library is, once it is known.
@@ -119,7 +124,9 @@ pub(crate) fn assert_loaded(records: &[LoadRecord], name: &str) {
 /// The backend of a library that is named by its path, tried first in a child.
 pub(crate) fn backend(library: &Path) -> Backend {
     let loader = Loader::new(Machine::at("/")).with_probe(probe());
-    let loaded = loader.load_library(library).unwrap_or_else(|record| panic!("{record}"));
+    let loaded = loader
+        .load_library(library)
+        .unwrap_or_else(|record| panic!("{record}"));
     assert_eq!(loaded.len(), 1);
     loaded[0].backend.clone()
 }
@@ -154,7 +161,9 @@ pub(crate) fn frame(format: FrameFormat, t: u64, distorted: bool) -> HostFrame {
     let mut frame = HostFrame::new(format);
     let mut state = 0x9e37_79b9_7f4a_7c15 ^ (t << 8) ^ u64::from(distorted);
     let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as u32 & format.peak()
     };
     match format.sample_bytes() {

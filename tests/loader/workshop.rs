@@ -14,7 +14,15 @@ use vmafx_tests::data::workspace_root;
 /// Compilers and what each is called with.
 pub(crate) const C: [&[&str]; 2] = [&["gcc", "-std=c99"], &["clang", "-std=c99"]];
 pub(crate) const CPP: [&[&str]; 2] = [&["g++", "-std=c++17"], &["clang++", "-std=c++17"]];
-const LIBRARY: [&str; 7] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-fPIC", "-shared"];
+const LIBRARY: [&str; 7] = [
+    "-Wall",
+    "-Wextra",
+    "-Wpedantic",
+    "-Werror",
+    "-O1",
+    "-fPIC",
+    "-shared",
+];
 
 /// The folder of the libraries, and those that are there.
 pub(crate) struct Workshop {
@@ -63,7 +71,9 @@ impl Workshop {
         let name = format!("{}-{source}", compiler[0]);
         self.once(&name, |library| {
             let elsewhere = tempfile::tempdir().expect("a folder of temporary files can be made");
-            let copy = elsewhere.path().join(Path::new(source).file_name().expect("a file"));
+            let copy = elsewhere
+                .path()
+                .join(Path::new(source).file_name().expect("a file"));
             fs::copy(plugins().join(source), &copy).expect("the source can be copied");
             run(compile(compiler, &header(), library).arg(&copy));
         })
@@ -131,7 +141,9 @@ impl Workshop {
         let slot = built.entry(name.to_owned()).or_default().clone();
         drop(built);
         slot.get_or_init(|| {
-            let library = self.folder.join(format!("{}.so", name.replace(['/', '.'], "-")));
+            let library = self
+                .folder
+                .join(format!("{}.so", name.replace(['/', '.'], "-")));
             build(&library);
             library
         })

@@ -35,8 +35,11 @@ impl BackendImpl for Panics {
     fn info(&self) -> BackendInfo {
         here("info");
         let mut info = BackendInfo::new("fails", "Fails where it is told to", "1.0.0");
-        info.features
-            .push(FeatureDescription::new("nothing", "Always 1", "tests/plugins"));
+        info.features.push(FeatureDescription::new(
+            "nothing",
+            "Always 1",
+            "tests/plugins",
+        ));
         info
     }
 
@@ -146,7 +149,11 @@ impl ImportImpl for Device {
         here("fence_export");
         match kind {
             FenceKind::NONE => Ok(*fence),
-            kind => Err(ApiError::new(Status::NOT_SUPPORTED, "kind", kind.to_string())),
+            kind => Err(ApiError::new(
+                Status::NOT_SUPPORTED,
+                "kind",
+                kind.to_string(),
+            )),
         }
     }
 

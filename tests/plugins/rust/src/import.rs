@@ -45,9 +45,8 @@ pub(crate) struct Importer;
 
 impl ImportImpl for Importer {
     fn import(&self, frame: &ImportDescriptor<'_>) -> Result<Box<dyn DeviceFrameImpl>, ApiError> {
-        let refuse = |status, subject: String, message: String| {
-            Err(ApiError::new(status, subject, message))
-        };
+        let refuse =
+            |status, subject: String, message: String| Err(ApiError::new(status, subject, message));
         if frame.memory() != MemoryKind::DEVICE_POINTER {
             let message = format!("{}; pointers are taken and nothing else", frame.memory());
             return refuse(Status::NOT_SUPPORTED, "desc.memory".to_owned(), message);
@@ -89,7 +88,11 @@ impl ImportImpl for Importer {
         match fences().get(&fence.handle()) {
             Some(true) => Ok(FenceState::Signalled),
             Some(false) => Ok(FenceState::Pending),
-            None => Err(ApiError::new(Status::INVALID, "fence", "not of this device")),
+            None => Err(ApiError::new(
+                Status::INVALID,
+                "fence",
+                "not of this device",
+            )),
         }
     }
 
