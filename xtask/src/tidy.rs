@@ -12,7 +12,7 @@ use crate::Failure;
 
 /// Which crates of the workspace a crate may depend on. A crate that is not listed is a
 /// finding: decide its place first.
-const DEPENDENCIES: [(&str, &[&str]); 11] = [
+const DEPENDENCIES: [(&str, &[&str]); 13] = [
     ("vmafx-api", &[]),
     ("vmafx-metrics", &["vmafx-api"]),
     ("vmafx-models", &["vmafx-api", "vmafx-metrics"]),
@@ -29,6 +29,8 @@ const DEPENDENCIES: [(&str, &[&str]); 11] = [
     ("vmafx-cli", &ANY),
     ("vmafx-codegen", &[]),
     ("vmafx-tests", &ANY),
+    ("vmafx-test-edge", &["vmafx-api"]),
+    ("vmafx-test-panics", &["vmafx-api"]),
     ("xtask", &ANY),
 ];
 

@@ -165,8 +165,13 @@ impl Backend {
     /// # Errors
     /// A runtime that does not answer, a device that contradicts itself.
     pub fn devices(&self) -> Result<Vec<DeviceInfo>, ApiError> {
+        const MAX_DEVICES: u32 = 1024;
         let mut count = 0;
         answer(|error| self.object.device_count(&mut count, error))?;
+        if count > MAX_DEVICES {
+            let message = format!("{count} devices, the most are {MAX_DEVICES}");
+            return Err(ApiError::new(Status::RANGE, &self.info.id, message));
+        }
         (0..count).map(|index| self.device(index)).collect()
     }
 
@@ -263,7 +268,10 @@ impl Device {
     }
 
     /// Makes a call unless the device is poisoned; a panic poisons it.
-    fn call(&self, call: impl FnOnce(&mut wire::Error) -> Status) -> Result<Status, ApiError> {
+    pub(crate) fn call(
+        &self,
+        call: impl FnOnce(&mut wire::Error) -> Status,
+    ) -> Result<Status, ApiError> {
         if let Some(panic) = self.inner.poisoned.get() {
             let subject = format!("{}:{}", self.inner.info.backend, self.inner.info.index);
             let message = format!("an earlier call panicked, open the device again: {panic}");

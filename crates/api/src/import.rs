@@ -23,6 +23,7 @@ use crate::format::FrameFormat;
 use crate::guard::FenceGuard;
 use crate::handle::{Device, answer};
 use crate::kinds::{FenceKind, MemoryKind, PixelFormat, Status};
+use crate::sized::fill;
 use crate::wire::{self, IMPORT_ALLOW_COPY};
 
 /// One plane of a frame that its producer describes. Draft.
@@ -248,6 +249,24 @@ pub(crate) struct Importer {
     pub(crate) device: Device,
 }
 
+impl Importer {
+    /// Makes a call about a fence unless the device is poisoned; a panic poisons it.
+    fn call(
+        &self,
+        error: &mut wire::Error,
+        call: impl FnOnce(&facade::ImportObject, &mut wire::Error) -> Status,
+    ) -> Status {
+        match self.device.call(|error| call(&self.object, error)) {
+            Ok(status) => status,
+            Err(failure) => {
+                fill(&mut error.subject, &failure.subject);
+                fill(&mut error.message, &failure.message);
+                failure.status
+            }
+        }
+    }
+}
+
 /// A frame in memory of a device. Dropping it gives the producer its memory back as soon as the
 /// device has read it for the last time. Draft.
 pub struct DeviceFrame {
@@ -289,7 +308,7 @@ impl DeviceFrame {
             })?;
         room.copy_from_slice(descriptor.planes);
         let (mut object, mut format) = (std::ptr::null_mut(), wire.format);
-        answer(|error| {
+        importer.device.call(|error| {
             // SAFETY: whoever made the descriptor vouches for its handles.
             unsafe {
                 importer
@@ -332,7 +351,7 @@ impl DeviceFrame {
     /// A kind that the device cannot signal.
     pub fn release_fence(&self, kind: FenceKind) -> Result<Fence, ApiError> {
         let mut native = NativeFence::none();
-        answer(|error| {
+        self.importer.device.call(|error| {
             let import = &self.importer.object;
             // SAFETY: the frame is alive and of this device.
             unsafe { import.frame_release_fence(self.object, kind, &mut native.0, error) }
@@ -382,17 +401,17 @@ impl facade::Fence for DeviceFence {
     }
 
     fn poll(&self, error: &mut wire::Error) -> Status {
-        // SAFETY: a live fence of this device.
-        unsafe { self.importer.object.fence_poll(&self.native.0, error) }
+        self.importer.call(error, |import, error| {
+            // SAFETY: a live fence of this device.
+            unsafe { import.fence_poll(&self.native.0, error) }
+        })
     }
 
     fn wait(&self, timeout_ns: u64, error: &mut wire::Error) -> Status {
-        // SAFETY: a live fence of this device.
-        unsafe {
-            self.importer
-                .object
-                .fence_wait(&self.native.0, timeout_ns, error)
-        }
+        self.importer.call(error, |import, error| {
+            // SAFETY: a live fence of this device.
+            unsafe { import.fence_wait(&self.native.0, timeout_ns, error) }
+        })
     }
 
     fn export(
@@ -401,12 +420,10 @@ impl facade::Fence for DeviceFence {
         exported: &mut wire::Fence,
         error: &mut wire::Error,
     ) -> Status {
-        // SAFETY: a live fence of this device.
-        unsafe {
-            self.importer
-                .object
-                .fence_export(&self.native.0, kind, exported, error)
-        }
+        self.importer.call(error, |import, error| {
+            // SAFETY: a live fence of this device.
+            unsafe { import.fence_export(&self.native.0, kind, exported, error) }
+        })
     }
 }
 

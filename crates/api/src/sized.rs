@@ -133,11 +133,14 @@ pub(crate) unsafe fn write<T: Extensible>(to: *mut T, value: &T) -> Result<(), A
     placed(to)?;
     // SAFETY: the first field is a u32 (trait) and readable (caller).
     let size = check::<T>(unsafe { to.cast::<u32>().read() })?;
+    // The size stays the caller's: it is the one who says how large its struct is.
+    let head = size_of::<u32>();
     // SAFETY: `size` bytes are readable in `value` and writable at `to` (the minimum was
-    // taken); the two are different objects, as `value` is a reference of this side.
+    // taken), and the size field is a part of them; the two are different objects, as `value` is
+    // a reference of this side.
     unsafe {
-        std::ptr::copy_nonoverlapping((&raw const *value).cast::<u8>(), to.cast::<u8>(), size);
-        to.cast::<u32>().write(size as u32);
+        let from = (&raw const *value).cast::<u8>().add(head);
+        std::ptr::copy_nonoverlapping(from, to.cast::<u8>().add(head), size - head);
     }
     Ok(())
 }
@@ -259,6 +262,8 @@ mod tests {
         // SAFETY: as before, and writable.
         unsafe { write((&raw mut older).cast::<wire::ExtractorInfo>(), &value) }.unwrap();
         assert_eq!((older.info.history, older.sentinel), (3, 0xdead_beef));
+        // The caller is the one who says how large its struct is.
+        assert_eq!(older.info.struct_size as usize, size_of::<Older>());
     }
 
     #[test]

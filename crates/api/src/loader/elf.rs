@@ -2,7 +2,8 @@
 //!
 //! The linker's own words for a wrong file are poor, and opening a library runs its code. So
 //! what can be told from the file is told first: not ELF, another machine, no shared library,
-//! no entry; and the libraries that it is linked against, to name the one that is missing.
+//! no entry, half of a file; and the libraries that it is linked against, to name the one that is
+//! missing.
 //!
 //! What must stay true: any file gives an answer, without a panic and without reading more than
 //! the tables that are asked for; where the tables are stripped the linker has the last word.
@@ -14,7 +15,7 @@ use std::path::Path;
 use object::Endianness;
 use object::elf;
 use object::read::ReadCache;
-use object::read::elf::{Dyn as _, FileHeader, Sym as _};
+use object::read::elf::{Dyn as _, FileHeader, ProgramHeader as _, Sym as _};
 
 use super::record::{Reason, Stage, Verdict, shown};
 use crate::wire::{ABI_MAJOR, ENTRY_SYMBOL};
@@ -40,11 +41,12 @@ pub(super) fn inspect(path: &Path) -> Result<Elf, Verdict> {
         let line = format!("{} cannot be read: {error}", shown(path));
         Verdict::new(Stage::Open, Reason::Unreadable, line)
     };
-    let mut file = File::open(path).map_err(unreadable)?;
-    if !file.metadata().map_err(unreadable)?.is_file() {
+    // Opening a pipe would wait for its writer.
+    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
         let line = format!("{} is no file", shown(path));
         return Err(Verdict::new(Stage::Open, Reason::NotElf, line));
     }
+    let mut file = File::open(path).map_err(unreadable)?;
     let mut head = Vec::new();
     file.by_ref()
         .take(20)
@@ -53,7 +55,11 @@ pub(super) fn inspect(path: &Path) -> Result<Elf, Verdict> {
     file.rewind().map_err(unreadable)?;
     check_head(path, &head)?;
 
+    let size = file.metadata().map_err(unreadable)?.len();
     let cache = ReadCache::new(file);
+    if ends_early(&cache, size) {
+        return Err(truncated(&shown(path)));
+    }
     let Ok(tables) = tables(&cache) else {
         // The linker reads other tables than these; let it say what it thinks of the file.
         return Ok(Elf::default());
@@ -119,7 +125,7 @@ fn check_head(path: &Path, head: &[u8]) -> Result<(), Verdict> {
         m1,
     ] = head
     else {
-        return Err(open(Reason::NotElf, format!("{path} is cut short")));
+        return Err(truncated(&path));
     };
     let little = order == elf::ELFDATA2LSB.0;
     let word = |a, b| match little {
@@ -161,6 +167,37 @@ fn check_head(path: &Path, head: &[u8]) -> Result<(), Verdict> {
         return Err(open(Reason::NotALibrary, line).hint("link it with `-shared`"));
     }
     Ok(())
+}
+
+/// What is wrong with a file of which only the beginning is there.
+fn truncated(path: &str) -> Verdict {
+    let line = format!("{path} is cut short: it ends before what its headers say is in it");
+    Verdict::new(Stage::Open, Reason::Truncated, line).hint("install its package again")
+}
+
+/// Whether a file of `size` bytes ends before something that the linker maps: it would not find
+/// that out, and end the process by reading there.
+fn ends_early(cache: &ReadCache<File>, size: u64) -> bool {
+    let beyond = |start: u64, length: u64| start.checked_add(length).is_none_or(|end| end > size);
+    if beyond(0, size_of::<Header>() as u64) {
+        return true;
+    }
+    let Ok(header) = Header::parse(cache) else {
+        return false;
+    };
+    let Ok(endian) = header.endian() else {
+        return false;
+    };
+    match header.program_headers(endian, cache) {
+        Ok(segments) => segments.iter().any(|segment| {
+            let (start, length) = segment.file_range(endian);
+            beyond(start, length)
+        }),
+        Err(_) => {
+            let length = u64::from(header.e_phnum(endian)) * u64::from(header.e_phentsize(endian));
+            beyond(header.e_phoff(endian).into(), length)
+        }
+    }
 }
 
 /// The part of the dynamic tables that the loader looks at.
@@ -269,7 +306,7 @@ mod tests {
     fn wrong_files_are_named() {
         assert_eq!(verdict(b"#!/bin/sh\n").0, Reason::NotElf);
         assert_eq!(verdict(b"").0, Reason::NotElf);
-        assert_eq!(verdict(b"\x7fELF\x02\x01").0, Reason::NotElf);
+        assert_eq!(verdict(b"\x7fELF\x02\x01").0, Reason::Truncated);
         let (reason, line) = verdict(&head(2, 1, 3, 183));
         assert_eq!(reason, Reason::OtherMachine);
         assert!(
@@ -283,8 +320,12 @@ mod tests {
         assert_eq!(reason, Reason::NotALibrary);
         assert!(line.contains("is a program"), "{line}");
         assert!(verdict(&head(2, 1, 1, 62)).1.contains("object file"));
-        // Nothing follows the head: the linker has the last word.
-        assert_eq!(verdict(&head(2, 1, 3, 62)).0, Reason::Ok);
+        let alone = head(2, 1, 3, 62);
+        assert_eq!(verdict(&alone).0, Reason::Truncated);
+        // A whole header of version 0 and without any table: the linker has the last word.
+        let mut whole = alone;
+        whole.resize(64, 0);
+        assert_eq!(verdict(&whole).0, Reason::Ok);
     }
 
     #[test]

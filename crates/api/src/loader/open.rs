@@ -8,6 +8,9 @@
 //! - one file is one plugin, by whatever path it is named: it is told by device and inode, and
 //!   by the linker's handle;
 //! - the floating-point environment of the calling thread is the same before and after.
+//!
+//! Entries that break a rule each are in `tests/plugins`, as libraries, with what is said of them
+//! in `tests/loader`.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -278,4 +281,32 @@ fn float_verdict(path: &Path, stage: Stage) -> Verdict {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_missing_library_is_found_in_the_linkers_words() {
+        let needed = ["libamdhip64.so.6".to_owned(), "libc.so.6".to_owned()];
+        for (said, wanted) in [
+            (
+                "libamdhip64.so.6: cannot open shared object file: No such file or directory",
+                Some("libamdhip64.so.6"),
+            ),
+            (
+                "libfar.so: cannot open shared object file: No such file or directory",
+                Some("libfar.so"),
+            ),
+            (
+                "Error loading shared library libfar.so.1: No such file or directory (needed by /x.so)",
+                Some("libfar.so.1"),
+            ),
+            ("/x.so: undefined symbol: hipInit", None),
+            (
+                "/x.so: cannot open shared object file: Permission denied",
+                None,
+            ),
+        ] {
+            assert_eq!(missing_library(said, &needed).as_deref(), wanted, "{said}");
+        }
+    }
+}

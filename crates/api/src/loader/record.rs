@@ -168,6 +168,8 @@ words! {
         LibraryNotFound = "library-not-found";
         /// The file is no ELF file.
         NotElf = "not-elf";
+        /// The file ends before what its headers say is in it.
+        Truncated = "truncated";
         /// The library is for another kind of machine.
         OtherMachine = "other-machine";
         /// An ELF file that is no shared library.
