@@ -3,4 +3,5 @@
 mod clips;
 mod fuzz_replay;
 mod golden;
+mod guides;
 mod models_by_path;
