@@ -3,5 +3,4 @@
 mod clips;
 mod fuzz_replay;
 mod golden;
-mod guides;
 mod models_by_path;

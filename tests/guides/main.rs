@@ -16,7 +16,8 @@ use vmafx_api::{
 use vmafx_engine::FeatureCatalog;
 use vmafx_tests::data::workspace_root;
 
-/// The example in Rust is compiled into this program.
+/// The example in Rust, compiled into this program.
+#[allow(unreachable_pub)]
 #[path = "../../examples/plugin-rust/src/lib.rs"]
 mod example;
 
@@ -91,10 +92,10 @@ fn table(guide: &str, heading: &str) -> Vec<(String, String)> {
     let (_, rest) = text.split_once(heading).expect(heading);
     let lines = rest.lines().skip_while(|line| !line.starts_with("| "));
     let rows = lines.take_while(|line| line.starts_with("| ")).skip(2);
-    let cell = |text: &str| text.trim().trim_matches('`').to_owned();
     rows.map(|row| {
-        let cells: Vec<_> = row.trim_matches('|').split('|').map(cell).collect();
-        (cells[0].clone(), cells[cells.len() - 1].clone())
+        let cells: Vec<_> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let name = cells[0].trim_matches('`').to_owned();
+        (name, cells[cells.len() - 1].to_owned())
     })
     .collect()
 }
