@@ -317,6 +317,7 @@ fn the_examples_give_the_same_numbers() {
         assert_eq!(refusal("vif", "floor", 0), Status::NOT_FOUND, "{id}");
         assert_eq!(refusal("mad", "ceiling", 0), Status::INVALID, "{id}");
         assert_eq!(refusal("mad", "floor", 256), Status::RANGE, "{id}");
+        assert_eq!(refusal("mad", "floor", -1), Status::RANGE, "{id}");
         assert_eq!(
             backend.open(&OpenRequest::new(1)).unwrap_err().status,
             Status::NOT_FOUND,
