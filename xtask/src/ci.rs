@@ -18,7 +18,7 @@ struct Step {
     environment: &'static [(&'static str, &'static str)],
 }
 
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     Step {
         name: "fmt",
         command: &["cargo", "fmt", "--all", "--check"],
@@ -48,6 +48,19 @@ const STEPS: [Step; 6] = [
             "fuzz/Cargo.toml",
             "--target-dir",
             "target/fuzz",
+        ],
+        environment: &[],
+    },
+    Step {
+        name: "example plugin",
+        command: &[
+            "cargo",
+            "check",
+            "--locked",
+            "--manifest-path",
+            "examples/plugin-rust/Cargo.toml",
+            "--target-dir",
+            "target/examples",
         ],
         environment: &[],
     },

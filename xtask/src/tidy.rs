@@ -51,13 +51,14 @@ const ANY: [&str; 10] = [
 const CARRIES_MODELS: [&str; 2] = ["vmafx-models", "vmafx-cli"];
 
 /// Folders in which `unsafe` may occur (each block with its reason).
-const MAY_BE_UNSAFE: [&str; 7] = [
+const MAY_BE_UNSAFE: [&str; 8] = [
     "crates/api/",
     "crates/gpu/",
     "crates/backend-",
     "crates/fences/",
     "crates/capi/",
     "crates/libvmaf-compat/",
+    "examples/",
     "tests/",
 ];
 

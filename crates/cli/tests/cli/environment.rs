@@ -61,7 +61,9 @@ fn collect(folder: &Path, names: &mut BTreeSet<String>) {
             let text = fs::read_to_string(&path).unwrap();
             let quoted = text.split('"').filter(|part| {
                 let capital = |c: char| c.is_ascii_uppercase() || c == '_';
-                part.starts_with("VMAFX_") && part.chars().all(capital)
+                // What `plugin.h` defines begins as variables do.
+                let of_header = part.starts_with("VMAFX_PLUGIN_");
+                part.starts_with("VMAFX_") && !of_header && part.chars().all(capital)
             });
             names.extend(quoted.map(str::to_owned));
         }
