@@ -8,6 +8,7 @@ mod bless;
 mod ci;
 mod codegen;
 mod compare;
+mod emulate;
 mod math;
 mod memory;
 mod models;
@@ -62,6 +63,8 @@ enum Task {
         #[arg(long, conflicts_with = "peer", value_parser = clap::value_parser!(u64).range(2..))]
         threads: Option<u64>,
     },
+    /// Test the CPU backend on emulated processors.
+    Emulate,
     /// Score random clips beside another `vmaf` program's scalar code, digit by digit.
     Compare {
         /// A program that takes the options of Netflix's `vmaf`.
@@ -141,6 +144,7 @@ fn main() -> ExitCode {
             rounds: rounds as usize,
             threads: threads.map(|threads| threads as usize),
         }),
+        Task::Emulate => emulate::run(),
         Task::Compare { peer, clips, seed } => compare::run(&peer, clips, seed),
         Task::Memory { frames } => memory::run(frames),
         Task::Abi { bless, freeze } => abi::run(match (bless, freeze) {
