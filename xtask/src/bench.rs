@@ -63,7 +63,7 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<(), Failure> {
 }
 
 /// The two files of a case.
-struct Clip {
+pub(crate) struct Clip {
     reference: PathBuf,
     distorted: PathBuf,
     frames: u64,
@@ -78,7 +78,8 @@ struct Cost {
 }
 
 impl Clip {
-    fn new(name: &str, frames: u64) -> Result<Self, Failure> {
+    /// The first `frames` frames of a clip of the golden table, written to files once.
+    pub(crate) fn new(name: &str, frames: u64) -> Result<Self, Failure> {
         let folder = program::target().join("bench");
         std::fs::create_dir_all(&folder)?;
         let written = |side: &str| -> Result<PathBuf, Failure> {
@@ -160,7 +161,7 @@ impl Clip {
     }
 
     /// A run over the clip.
-    fn command(&self, program: &Path, first: &[&str], threads: usize) -> Command {
+    pub(crate) fn command(&self, program: &Path, first: &[&str], threads: usize) -> Command {
         let mut command = Command::new(program);
         command
             .args(first)

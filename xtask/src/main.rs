@@ -77,8 +77,11 @@ enum Task {
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
         seed: u64,
     },
-    /// Measure peak memory over a short and a long clip.
+    /// Measure peak memory over a short and a long clip, and over large frames.
     Memory {
+        /// A program that takes the options of Netflix's `vmaf`.
+        #[arg(long, value_name = "PATH")]
+        peer: Option<PathBuf>,
         /// Frames of the short clip; the long one has ten times as many.
         #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
         frames: u64,
@@ -146,7 +149,7 @@ fn main() -> ExitCode {
         }),
         Task::Emulate => emulate::run(),
         Task::Compare { peer, clips, seed } => compare::run(&peer, clips, seed),
-        Task::Memory { frames } => memory::run(frames),
+        Task::Memory { peer, frames } => memory::run(peer.as_deref(), frames),
         Task::Abi { bless, freeze } => abi::run(match (bless, freeze) {
             (_, true) => abi::Action::Freeze,
             (true, false) => abi::Action::Bless,

@@ -129,7 +129,11 @@ impl Pair {
             } else {
                 (skipped[number], None)
             };
-            let least = if info.frames.is_some() { 1 } else { LEAST_AHEAD };
+            let least = if info.frames.is_some() {
+                1
+            } else {
+                LEAST_AHEAD
+            };
             let ahead = (bytes / format.frame_bytes()).clamp(least, LOOK_AHEAD);
             let (place, places) = mpsc::sync_channel(ahead);
             let reader = Reader {
