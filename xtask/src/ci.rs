@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use vmafx_tests::data::workspace_root;
 
-use crate::{Failure, abi, codegen, tidy};
+use crate::{Failure, abi, codegen, emulate, tidy};
 
 /// Version of cargo-deny that is built where none is installed.
 const CARGO_DENY: &str = "0.19.9";
@@ -114,6 +114,17 @@ pub(crate) fn run() -> Result<(), Failure> {
             .into());
         }
         println!("ci: {} took {} s", step.name, start.elapsed().as_secs());
+    }
+    announce("emulated processors");
+    let start = Instant::now();
+    emulate::run()?;
+    println!(
+        "ci: emulated processors took {} s",
+        start.elapsed().as_secs()
+    );
+    if let Some(level) = std::env::var_os("VMAFX_MAX_LEVEL") {
+        let level = level.display();
+        println!("ci: VMAFX_MAX_LEVEL is set: nothing was tested above `{level}`");
     }
     println!("ci: all steps passed in {} s", begin.elapsed().as_secs());
     Ok(())

@@ -51,8 +51,8 @@ pub(crate) fn run(peer: &Path, clips: u64, seed: u64) -> Result<(), Failure> {
         let depth = [8, 10, 12, 16][random.below(4) as usize];
         let chroma = [420, 422, 444][random.below(3) as usize];
         // The peer drops the last chroma column and row of odd sizes.
-        let even = |size: u64| if chroma == 444 { size } else { size & !1 };
-        let (width, height) = (even(34 + random.below(600)), even(34 + random.below(400)));
+        let even = |size: u64| if chroma == 444 { size } else { (size + 1) & !1 };
+        let (width, height) = (even(33 + random.below(668)), even(33 + random.below(668)));
         let scene = ["tex", "tex", "grad", "rand"][random.below(4) as usize];
         let seed = 1 + random.below(1 << 30);
         let distortion = DISTORTIONS[random.below(DISTORTIONS.len() as u64) as usize];

@@ -8,6 +8,7 @@ mod bless;
 mod ci;
 mod codegen;
 mod compare;
+mod emulate;
 mod math;
 mod memory;
 mod models;
@@ -44,18 +45,26 @@ enum Task {
         /// What to rewrite.
         what: Blessing,
     },
-    /// Time the release program, alone or beside another `vmaf` program.
+    /// Time the release program, alone, beside another `vmaf` program, or with several threads.
     Bench {
         /// A program that takes the options of Netflix's `vmaf`.
         #[arg(long, value_name = "PATH")]
         peer: Option<PathBuf>,
+        /// Time the peer's scalar code, too; it takes minutes.
+        #[arg(long, requires = "peer")]
+        scalar: bool,
+        /// Keep both programs from AVX-512.
+        #[arg(long)]
+        avx2: bool,
         /// Timed runs of each program.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
         rounds: u64,
-        /// Threads of each program.
-        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-        threads: u64,
+        /// Compare so many threads with one, instead of one with a peer.
+        #[arg(long, conflicts_with = "peer", value_parser = clap::value_parser!(u64).range(2..))]
+        threads: Option<u64>,
     },
+    /// Test the CPU backend on emulated processors.
+    Emulate,
     /// Score random clips beside another `vmaf` program's scalar code, digit by digit.
     Compare {
         /// A program that takes the options of Netflix's `vmaf`.
@@ -68,8 +77,11 @@ enum Task {
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
         seed: u64,
     },
-    /// Measure peak memory over a short and a long clip.
+    /// Measure peak memory over a short and a long clip, and over large frames.
     Memory {
+        /// A program that takes the options of Netflix's `vmaf`.
+        #[arg(long, value_name = "PATH")]
+        peer: Option<PathBuf>,
         /// Frames of the short clip; the long one has ten times as many.
         #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
         frames: u64,
@@ -124,11 +136,20 @@ fn main() -> ExitCode {
         } => bless::golden(),
         Task::Bench {
             peer,
+            scalar,
+            avx2,
             rounds,
             threads,
-        } => bench::run(peer.as_deref(), rounds as usize, threads as usize),
+        } => bench::run(&bench::Settings {
+            peer: peer.as_deref(),
+            scalar,
+            avx2,
+            rounds: rounds as usize,
+            threads: threads.map(|threads| threads as usize),
+        }),
+        Task::Emulate => emulate::run(),
         Task::Compare { peer, clips, seed } => compare::run(&peer, clips, seed),
-        Task::Memory { frames } => memory::run(frames),
+        Task::Memory { peer, frames } => memory::run(peer.as_deref(), frames),
         Task::Abi { bless, freeze } => abi::run(match (bless, freeze) {
             (_, true) => abi::Action::Freeze,
             (true, false) => abi::Action::Bless,

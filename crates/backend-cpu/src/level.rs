@@ -258,6 +258,21 @@ pub(crate) fn tested() -> Vec<Level> {
 mod tests {
     use super::*;
 
+    /// What the variable says of this processor is so: otherwise levels would be left untested
+    /// that it has, or a level in use that nobody looked at.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn the_level_in_use_is_the_one_that_is_named() {
+        if let Ok(name) = std::env::var(MAX_LEVEL_VARIABLE) {
+            let level = Level::strongest(0, None);
+            assert_eq!(
+                level.name(),
+                name,
+                "{MAX_LEVEL_VARIABLE} must name the strongest level of this processor"
+            );
+        }
+    }
+
     #[test]
     fn levels_only_go_down() {
         for mask in [0, 8, 63, u32::MAX] {

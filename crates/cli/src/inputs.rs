@@ -23,23 +23,25 @@ use std::thread;
 
 use vmafx_api::{FrameFormat, FramePool, HostFrame};
 use vmafx_engine::{EngineError, Input, InputInfo};
-use vmafx_media::{PairWarning, Source, SourceInfo, SourceSpec, check_pair, open_pair};
+use vmafx_media::{PairWarning, Source, SourceInfo, SourceSpec, check_pair, luma, open_pair};
 
 use crate::args::ScoreArgs;
 use crate::failure::{Class, Classify, Failure};
 use crate::plan;
 
-/// Most frames of a video that are read or being read and wait to be scored.
+/// Most frames of a video that are read or being read and wait to be taken.
 const LOOK_AHEAD: usize = 4;
 
-/// Fewest of them, however large they are.
+/// Fewest of them in a stream, however large they are. Of a file it is one.
 const LEAST_AHEAD: usize = 2;
 
-/// Bytes of a video that are not exceeded by frames that wait, but for the fewest.
-const BYTES_AHEAD: usize = 128 << 20;
+/// Bytes of a video, for each thread, that are not exceeded by frames that wait, but for the
+/// fewest.
+const BYTES_AHEAD: usize = 16 << 20;
 
 /// Reference and distorted video, their first frames on the way.
 pub(crate) struct Pair {
+    /// Shape of the frames that are read.
     format: FrameFormat,
     /// Reference, distorted.
     videos: [Video; 2],
@@ -58,6 +60,8 @@ struct Video {
     ahead: VecDeque<Item>,
     /// A place for each frame that was read or is being read; the reader waits for a free one.
     places: Receiver<()>,
+    /// Whether the place of the frame taken last is to be freed.
+    taken: bool,
 }
 
 /// A frame, the end, or why there is neither.
@@ -75,7 +79,7 @@ pub(crate) enum Reading {
 
 impl Pair {
     /// Opens both videos, passes over what is to be skipped and starts to read, of files no more
-    /// than `most` frames.
+    /// than `most` frames, and of frames only the luma unless `chroma` is set.
     ///
     /// # Errors
     /// Half a description of raw video; a video that cannot be read; all differences in shape
@@ -84,6 +88,7 @@ impl Pair {
         args: &ScoreArgs,
         videos: [&OsStr; 2],
         most: Option<u64>,
+        chroma: bool,
     ) -> Result<Self, Failure> {
         let raw = raw_format(args)?;
         let spec = |video: &OsStr| {
@@ -106,9 +111,14 @@ impl Pair {
         for info in [reference.describe(), distorted.describe()] {
             notes.extend(high_dynamic_range(info));
         }
-        let format = reference.format();
+        let clip = reference.format();
+        let format = if chroma { clip } else { luma(&clip) };
         let pool = FramePool::new(format);
-        let ahead = (BYTES_AHEAD / format.frame_bytes()).clamp(LEAST_AHEAD, LOOK_AHEAD);
+        let threads = match args.threads {
+            None | Some(0) => thread::available_parallelism().map_or(1, usize::from),
+            Some(threads) => threads as usize,
+        };
+        let bytes = BYTES_AHEAD.saturating_mul(threads);
         let (tell, told) = mpsc::channel();
         let start = |number: usize, mut source: Box<dyn Source>| {
             let info = source.describe().clone();
@@ -119,6 +129,12 @@ impl Pair {
             } else {
                 (skipped[number], None)
             };
+            let least = if info.frames.is_some() {
+                1
+            } else {
+                LEAST_AHEAD
+            };
+            let ahead = (bytes / format.frame_bytes()).clamp(least, LOOK_AHEAD);
             let (place, places) = mpsc::sync_channel(ahead);
             let reader = Reader {
                 number,
@@ -135,6 +151,7 @@ impl Pair {
                 skipped: skipped[number],
                 ahead: VecDeque::with_capacity(ahead),
                 places,
+                taken: false,
             })
         };
         let videos = [start(0, reference)?, start(1, distorted)?];
@@ -146,9 +163,14 @@ impl Pair {
         })
     }
 
-    /// Shape of all frames.
+    /// Shape of the frames that are read.
     pub(crate) fn format(&self) -> FrameFormat {
         self.format
+    }
+
+    /// Shape of the frames of the videos.
+    pub(crate) fn clip_format(&self) -> FrameFormat {
+        self.videos[0].info.format
     }
 
     /// What each video says of itself, reference first.
@@ -195,11 +217,14 @@ impl Pair {
         (differ && early).then_some([reference, distorted])
     }
 
-    /// The next frame of each.
+    /// The next frame of each. Before the next call no frame takes the place of these.
     ///
     /// # Errors
     /// A damaged video. Nothing can be read after it.
     pub(crate) fn read(&mut self) -> Result<Reading, Failure> {
+        for video in &mut self.videos {
+            video.free();
+        }
         while !self.is_ready() {
             self.hear()?;
         }
@@ -259,14 +284,19 @@ impl Video {
         self.info.frames.is_none()
     }
 
+    /// Lets the reader have the place of the frame taken last.
+    fn free(&mut self) {
+        if mem::take(&mut self.taken) {
+            // It is there: the reader took the place before the frame.
+            let _ = self.places.try_recv();
+        }
+    }
+
     /// The first of what waits. The end stays.
     fn take(&mut self) -> Item {
         let item = self.ahead.pop_front().unwrap_or(Ok(None));
         match item {
-            Ok(Some(_)) => {
-                // It is there: the reader took the place before the frame.
-                let _ = self.places.try_recv();
-            }
+            Ok(Some(_)) => self.taken = true,
             Ok(None) => self.ahead.push_front(Ok(None)),
             Err(_) => {}
         }

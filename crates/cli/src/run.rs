@@ -48,9 +48,10 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     let mut plan = Plan::new(args)?;
     let results = Results::open(args, &inputs(videos, &plan))?;
     let most = args.frame_cnt.filter(|&frames| frames > 0).map(u64::from);
-    let mut pair = Pair::open(args, videos, most)?;
+    let mut pair = Pair::open(args, videos, most, plan.request.reads_chroma())?;
 
     plan.request.inputs = pair.records();
+    plan.request.clip_format = Some(pair.clip_format());
     let context = Context::with_backends(pair.format(), plan.request.clone(), &plan.backends);
     let mut context = context.map_err(plan::engine)?;
     for text in args.note.iter().chain(&plan.notes).chain(&pair.notes) {
@@ -114,6 +115,8 @@ fn feed(
     stream: Option<&Stream>,
 ) -> Result<Option<Input>, Failure> {
     while most.is_none_or(|most| context.submitted() < most) {
+        // A frame is read only when there is room for it.
+        context.ready();
         match pair.read()? {
             Reading::Frames(reference, distorted) => {
                 context.submit(reference, distorted).map_err(plan::engine)?;

@@ -68,10 +68,10 @@ impl Shared {
 /// One run over one pair of clips.
 ///
 /// Its memory does not depend on the length of the clips. With `T` threads and features that look
-/// `H` frames back there are at most `T + 2 + H` frame pairs of twice
-/// [`frame_bytes`](FrameFormat::frame_bytes), and the pairs that the caller fills. Each thread
-/// adds the buffers of the features it computes, which are the backend's: for the scalar VIF and
-/// ADM of the CPU some 12 bytes for each luma sample, 25 MB at 1920x1080.
+/// `H` frames back there are at most `T + 2 + H` frame pairs (`2 + H` for one thread) of twice
+/// [`frame_bytes`](FrameFormat::frame_bytes), and the pairs that the caller fills, none if it
+/// waits for [`ready`](Context::ready) before it fills one. Each thread adds the buffers of the
+/// features it computes, which are the backend's.
 ///
 /// ```no_run
 /// use vmafx_api::{Chroma, FrameFormat};
@@ -161,8 +161,9 @@ impl Context {
         let alignment = (shift > 0).then(|| Alignment::new(shift));
         let buffers = Arc::new(ValueBuffers::new(registration.values));
         let shared = Arc::new(Shared {
-            // One frame in work for each worker, one that waits, one whose turn has not come.
-            queue: Queue::new(threads + 2),
+            // One frame in work for each worker, one that waits and, where several are at work,
+            // one whose turn has not come.
+            queue: Queue::new(if threads == 1 { 2 } else { threads + 2 }),
             sequencer: Mutex::new(Sequencer::new(
                 stages,
                 predictors,
@@ -314,6 +315,12 @@ impl Context {
         }
     }
 
+    /// Waits until [`submit`](Context::submit) would not wait: a caller that fills its frames only
+    /// then holds none that waits. Returns at once if the run has failed.
+    pub fn ready(&self) {
+        self.shared.queue.wait_for_room();
+    }
+
     /// Whether the next frame pair is of this context and every device in use reads it.
     fn admit(&self, pair: &FramePair) -> Result<(), EngineError> {
         let (frame, expected) = (self.next, *self.pool.format());
@@ -410,13 +417,14 @@ impl Context {
             let reason = reason.to_string();
             warnings.push(Warning::ScoresInMemory { reason });
         }
+        let format = self.request.clip_format.unwrap_or(*self.pool.format());
         Ok(Outcome {
-            format: *self.pool.format(),
+            format,
             scores: self.scores.clone(),
             aggregates: ending.aggregates,
             provenance: Provenance::new(
                 &self.request,
-                self.pool.format(),
+                &format,
                 ending.frames,
                 std::mem::take(&mut self.models),
                 std::mem::take(&mut self.features),

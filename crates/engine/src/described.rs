@@ -162,8 +162,8 @@ fn definition(description: &FeatureDescription) -> &'static Definition {
         source: keep(&description.source),
         min_size: description.min_size,
         planes: match description.planes {
-            PlaneUse::ALL => Planes::All,
-            _ => Planes::Luma,
+            PlaneUse::LUMA => Planes::Luma,
+            _ => Planes::All,
         },
         options: description
             .options

@@ -46,12 +46,20 @@ impl<T> Queue<T> {
         }
     }
 
+    /// Waits until there is room, or the queue is closed.
+    pub(crate) fn wait_for_room(&self) {
+        drop(self.room());
+    }
+
+    fn room(&self) -> MutexGuard<'_, State<T>> {
+        self.room
+            .wait_while(self.lock(), |state| state.is_full(self.limit))
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Adds a job, waiting for room. False if the queue is closed.
     pub(crate) fn push(&self, job: T) -> bool {
-        let mut state = self
-            .room
-            .wait_while(self.lock(), |state| state.is_full(self.limit))
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.room();
         if state.closed {
             return false;
         }

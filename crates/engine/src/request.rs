@@ -3,8 +3,8 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
-use vmafx_api::OptionSetting;
-use vmafx_metrics::{Metric, Options};
+use vmafx_api::{FrameFormat, OptionSetting};
+use vmafx_metrics::{Metric, Options, Planes};
 
 use crate::described::FeatureCatalog;
 use crate::error::EngineError;
@@ -32,6 +32,9 @@ pub struct Request {
     pub alignment_range: u32,
     /// Poolings that the report lists behind upstream's four. Default: none.
     pub extra_pooling: Vec<Pooling>,
+    /// Shape of the clips in reports, where the frames submitted are only a part of theirs, such
+    /// as the luma (see [`reads_chroma`](Request::reads_chroma)). Default: that of the frames.
+    pub clip_format: Option<FrameFormat>,
     /// What the inputs are, for the provenance: reference, then distorted.
     pub inputs: [InputInfo; 2],
     /// Options of the caller that shaped the run, for the provenance: name and value.
@@ -49,9 +52,25 @@ impl Default for Request {
             backend_options: Vec::new(),
             alignment_range: 5,
             extra_pooling: Vec::new(),
+            clip_format: None,
             inputs: Default::default(),
             options: Vec::new(),
         }
+    }
+}
+
+impl Request {
+    /// Whether a feature reads more than luma. If none does, a context for the luma of the clips,
+    /// 4:0:0 frames, gives the same scores from less memory.
+    pub fn reads_chroma(&self) -> bool {
+        let beyond_luma = |metric: &dyn Metric| metric.definition().planes != Planes::Luma;
+        let by_model = |spec: &ModelSpec| match spec.model.bind(&spec.overrides) {
+            Ok(features) => features.iter().any(|feature| beyond_luma(feature.metric)),
+            // The context will say what is wrong with it.
+            Err(_) => true,
+        };
+        let mut features = self.features.iter();
+        features.any(|feature| beyond_luma(feature.metric)) || self.models.iter().any(by_model)
     }
 }
 

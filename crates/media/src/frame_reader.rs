@@ -33,15 +33,20 @@ impl FrameReader {
         self.info.format.frame_bytes() as u64
     }
 
-    /// Reads the samples of the next frame; fewer bytes than it has mean the end of the input.
+    /// Reads the samples of the next frame, or its luma and passes over the rest, as `frame` has
+    /// it; fewer bytes than the frame has mean the end of the input.
     pub(crate) fn fill(&mut self, frame: &mut HostFrame) -> Result<u64, MediaError> {
-        let got = self.input.fill(frame.bytes_mut())?;
+        let samples = frame.bytes_mut();
+        let mut got = self.input.fill(samples)? as u64;
+        if got == samples.len() as u64 {
+            got += self.input.pass(self.frame_bytes() - got)?;
+        }
         if cfg!(target_endian = "big") {
             for word in frame.words_mut() {
                 *word = u16::from_le(*word);
             }
         }
-        Ok(got as u64)
+        Ok(got)
     }
 
     /// Passes over the samples of the next frame; fewer bytes than it has mean the end of the

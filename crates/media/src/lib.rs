@@ -43,6 +43,6 @@ pub use error::{Differences, MediaError};
 pub use input::Input;
 pub use open::{PairWarning, SourcePair, SourceSpec, check_pair, open, open_pair};
 pub use raw::RawSource;
-pub use source::{ColourRange, Interlace, Source, SourceInfo, SourceKind};
+pub use source::{ColourRange, Interlace, Source, SourceInfo, SourceKind, luma};
 pub use synth::{SynthSource, SynthSpec};
 pub use y4m::{MAX_LINE, Y4mSource, Y4mWriter};

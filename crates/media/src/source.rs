@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use vmafx_api::{FrameFormat, HostFrame};
+use vmafx_api::{Chroma, FrameFormat, HostFrame};
 
 use crate::error::MediaError;
 
@@ -19,7 +19,8 @@ pub trait Source: Send {
     }
 
     /// Reads the next frame into `frame`, all samples of it; `false` at the end of the clip,
-    /// with `frame` left in an unspecified state.
+    /// with `frame` left in an unspecified state. A frame of the [`luma`] of the source's format
+    /// takes the luma; the chroma is passed over.
     ///
     /// Samples come as the input has them. Whoever computes with them looks for those above the
     /// depth's largest value, with [`HostFrame::check_samples`].
@@ -35,6 +36,13 @@ pub trait Source: Send {
     /// # Errors
     /// As [`read`](Source::read), and a clip with fewer frames left.
     fn skip(&mut self, frames: u64) -> Result<(), MediaError>;
+}
+
+/// The format of the luma planes of frames of `format`: 4:0:0, the same size and depth.
+pub fn luma(format: &FrameFormat) -> FrameFormat {
+    let (width, height) = (format.width(), format.height());
+    FrameFormat::new(width, height, Chroma::Yuv400, format.depth())
+        .expect("limits do not depend on the layout")
 }
 
 /// Kind of a source.
@@ -157,9 +165,9 @@ impl SourceInfo {
         text
     }
 
-    /// Refuses a buffer of another format than the source's.
+    /// Refuses a buffer that is neither of the source's format nor of its luma.
     pub(crate) fn check_buffer(&self, frame: &HostFrame) -> Result<(), MediaError> {
-        if *frame.format() == self.format {
+        if [self.format, luma(&self.format)].contains(frame.format()) {
             return Ok(());
         }
         Err(MediaError::Buffer {

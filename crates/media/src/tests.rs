@@ -9,7 +9,7 @@ use vmafx_api::{Chroma, FrameFormat, HostFrame};
 
 use crate::{
     ColourRange, Input, MediaError, PairWarning, RawSource, Source, SourceKind, SourceSpec,
-    check_pair, open, open_pair,
+    check_pair, luma, open, open_pair,
 };
 
 fn grey(width: u32, height: u32) -> FrameFormat {
@@ -208,6 +208,53 @@ fn pipe_is_not_waited_for_beyond_its_first_frame() {
     assert_eq!(frame.bytes_mut(), b"ab");
     drop(writer);
     assert!(!source.read(&mut frame).unwrap());
+}
+
+/// A frame without chroma takes the luma of every kind of source, and a frame counts only if its
+/// chroma is there as well.
+#[test]
+fn luma_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let format = FrameFormat::new(3, 2, Chroma::Yuv420, 8).unwrap();
+    let lumas = |source: &mut dyn Source| {
+        let mut frame = HostFrame::new(luma(&source.format()));
+        let mut bytes = Vec::new();
+        while source.read(&mut frame)? {
+            bytes.extend_from_slice(frame.bytes_mut());
+        }
+        Ok::<_, MediaError>(bytes)
+    };
+    let raw = b"abcdef....ghijkl....";
+    let y4m = b"YUV4MPEG2 W3 H2 C420\nFRAME\nabcdef....FRAME x\nghijkl....";
+    let path = file(folder.path(), "a.yuv", raw);
+    let mut source = open(&SourceSpec::raw(path, format)).unwrap();
+    assert_eq!(lumas(source.as_mut()).unwrap(), b"abcdefghijkl");
+    let path = file(folder.path(), "a.y4m", y4m);
+    let mut source = open(&SourceSpec::new(path)).unwrap();
+    assert_eq!(lumas(source.as_mut()).unwrap(), b"abcdefghijkl");
+
+    let trickle =
+        |bytes: &[u8]| Input::from_reader("pipe", Trickle(io::Cursor::new(bytes.to_vec()), 0));
+    let mut source = crate::Y4mSource::new(trickle(y4m), false).unwrap();
+    assert_eq!(lumas(&mut source).unwrap(), b"abcdefghijkl");
+    let mut source = RawSource::new(trickle(&raw[..19]), format).unwrap();
+    let text = lumas(&mut source).unwrap_err().to_string();
+    assert!(
+        text.ends_with("frame 1: its samples start at byte 10 and take 10 bytes, 9 are there"),
+        "{text}"
+    );
+    let mut source = crate::Y4mSource::new(trickle(&y4m[..y4m.len() - 4]), false).unwrap();
+    let text = lumas(&mut source).unwrap_err().to_string();
+    assert!(text.ends_with("10 bytes, 6 are there"), "{text}");
+
+    let spec = SourceSpec::new("synth:tex,size=5x3,depth=10,chroma=444,frames=2");
+    let whole = samples(open(&spec).unwrap().as_mut()).unwrap();
+    let frames = whole.chunks(5 * 3 * 3 * 2);
+    let wanted: Vec<u8> = frames
+        .flat_map(|frame| &frame[..5 * 3 * 2])
+        .copied()
+        .collect();
+    assert_eq!(lumas(open(&spec).unwrap().as_mut()).unwrap(), wanted);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! 256-bit registers.
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::{Element, LOOKUP, LOOKUP_MARGIN, Simd, Work};
@@ -29,6 +30,29 @@ static COMPACTED: [[u8; 8]; 256] = {
 #[target_feature(enable = "avx2,popcnt")]
 fn with_avx2<W: Work>(simd: Avx2, work: W) -> W::Output {
     work.run(simd)
+}
+
+/// Four bytes from `table` on at each index, written out because emulators (QEMU 7.2 is one) take
+/// an index in register 4 for none: there scores would be wrong without a word.
+///
+/// # Safety
+/// Four bytes must be readable at each index, and the processor must have AVX2.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn gather(table: *const u8, index: __m256i) -> __m256i {
+    let mut words = _mm256_setzero_si256();
+    // SAFETY: the instruction reads the bytes that the caller promises and nothing else.
+    unsafe {
+        asm!(
+            "vpgatherdd {words}, [{table} + ymm5], {mask}",
+            words = inout(ymm_reg) words,
+            mask = inout(ymm_reg) _mm256_set1_epi32(-1) => _,
+            table = in(reg) table,
+            in("ymm5") index,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    words
 }
 
 macro_rules! registers {
@@ -218,7 +242,7 @@ impl Simd for Avx2 {
         let index = self.and(v, self.splat32(LOOKUP as u32 - 1));
         // SAFETY: four bytes from an index below `LOOKUP` on lie in the table with its margin;
         // `self` stands for the instruction.
-        let words = unsafe { _mm256_i32gather_epi32::<1>(table.as_ptr().cast(), index) };
+        let words = unsafe { gather(table.as_ptr(), index) };
         self.and(words, self.splat32(0xff))
     }
 

@@ -67,6 +67,44 @@ fn ur_31_ur_58_threads_change_nothing() {
     }
 }
 
+/// Where no feature reads chroma the chroma is passed over, in files and in streams: scores and
+/// what the report says of the clip are the same.
+#[test]
+fn chroma_changes_no_score_of_luma() {
+    let clips = Clips::new();
+    let part = |report: &serde_json::Value, names: &[&str]| {
+        let frames = report["frames"].as_array().unwrap().iter();
+        let scores = frames.map(|frame| {
+            names
+                .iter()
+                .map(|name| frame["metrics"][*name].clone())
+                .collect()
+        });
+        (
+            scores.collect::<Vec<Vec<_>>>(),
+            report["provenance"]["format"].clone(),
+        )
+    };
+    let names = [
+        "vmaf",
+        "integer_vif_scale0",
+        "integer_adm2",
+        "integer_motion2",
+    ];
+    for layout in ["420", "422", "444"] {
+        let [reference, distorted] = [("r.y4m", REF), ("d.y4m", DIS)]
+            .map(|(name, spec)| clips.make(name, &format!("{spec},chroma={layout}"), 0..9));
+        let luma = json(&reference, &distorted, "--precision max");
+        let all = json(&reference, &distorted, "--precision max --feature psnr");
+        assert!(luma["frames"][0]["metrics"]["psnr_cb"].is_null());
+        assert!(all["frames"][0]["metrics"]["psnr_cb"].is_number());
+        let (scores, format) = part(&luma, &names);
+        assert!(scores.iter().flatten().all(serde_json::Value::is_number));
+        assert!(format.as_str().unwrap().contains("4:"), "{format}");
+        assert_eq!((scores, format), part(&all, &names));
+    }
+}
+
 /// UR-55: frames are left out, motion is not; even steps are warned of.
 #[test]
 fn ur_55_subsampling() {

@@ -3,11 +3,13 @@
 
 use std::num::NonZeroU32;
 use std::process::Command;
+use std::sync::Arc;
 
-use vmafx_api::Frame;
+use vmafx_api::{Chroma, Frame, FrameFormat};
 use vmafx_engine::{
-    Context, EngineError, ErrorKind, Input, OutputFormat, Pooling, Precision, Warning,
+    Context, EngineError, ErrorKind, Input, ModelSpec, OutputFormat, Pooling, Precision, Warning,
 };
+use vmafx_models::catalog;
 
 use crate::rig::*;
 
@@ -73,6 +75,70 @@ fn frames_do_not_pile_up() {
         "{} frames were made",
         pool.free()
     );
+}
+
+/// A caller that waits before it fills a pair adds none to those in flight.
+#[test]
+fn frames_are_made_when_there_is_room() {
+    for (threads, in_flight) in [(1, 2), (3, 5)] {
+        let backends = fake(Behaviour {
+            jitter: true,
+            ..Behaviour::default()
+        });
+        let request = request(&["probe", "step"], threads);
+        let mut context = Context::with_backends(format(16, 16, 8), request, &backends).unwrap();
+        let pool = vmafx_api::FramePool::new(*context.format());
+        for _ in 0..300 {
+            context.ready();
+            let frame = || pool.acquire().unwrap();
+            context.submit(frame(), frame()).unwrap();
+        }
+        context.finish().unwrap();
+        // Those in flight and one of history, two frames each.
+        let made = pool.free();
+        assert!(made <= 2 * (in_flight + 1), "{made} frames were made");
+    }
+}
+
+/// Luma is enough for all features but those that have scores of chroma; reports tell the format
+/// of the clip.
+#[test]
+fn luma_is_enough_where_nothing_reads_chroma() {
+    let model = catalog::find("vmaf_v0.6.1", &[]).unwrap();
+    let mut by_model = request(&[], 1);
+    by_model.models = vec![ModelSpec::new("vmaf", Arc::new(model))];
+    assert!(!by_model.reads_chroma());
+    assert!(!request(&["vif", "adm", "motion"], 1).reads_chroma());
+    by_model.features = request(&["psnr"], 1).features;
+    assert!(by_model.reads_chroma());
+
+    let clip = format(48, 48, 10);
+    assert_eq!(clip.chroma(), Chroma::Yuv420);
+    let luma = FrameFormat::new(48, 48, Chroma::Yuv400, 10).unwrap();
+    let run = |format: FrameFormat| {
+        let mut request = request(&["vif", "adm", "motion"], 2);
+        request.clip_format = Some(clip);
+        let mut context = Context::new(format, request).unwrap();
+        let pool = vmafx_api::FramePool::new(format);
+        for t in 0..4_u16 {
+            let filled = |seed: u16| {
+                let mut frame = pool.acquire().unwrap();
+                for (at, word) in (0_u16..).zip(frame.words_mut()) {
+                    *word = at.wrapping_mul(seed) >> 6;
+                }
+                frame
+            };
+            context.submit(filled(77 + t), filled(78 + t)).unwrap();
+        }
+        let outcome = context.finish().unwrap();
+        report(&outcome, OutputFormat::Json, Precision::Max)
+    };
+    let (whole, part) = (run(clip), run(luma));
+    assert!(
+        part.contains("\"format\": \"48x48 4:2:0 10-bit\""),
+        "{part}"
+    );
+    assert_eq!(part, whole);
 }
 
 /// The scores of a long clip leave memory and come back, in reports and in queries.

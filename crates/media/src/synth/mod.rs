@@ -88,7 +88,7 @@ impl Source for SynthSource {
         if self.frame == self.spec.frames {
             return Ok(false);
         }
-        let format = self.info.format;
+        let format = *frame.format();
         let mut at = 0;
         for plane in 0..format.plane_count() {
             let width = format.plane_size(plane).width;
