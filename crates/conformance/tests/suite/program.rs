@@ -70,7 +70,12 @@ fn plugins_that_keep_the_rules_pass() {
             env!("CARGO_PKG_VERSION"),
             "38 passed, 0 failed, 6 skipped",
         ),
-        (c_library(), "gap-one", "38 passed, 0 failed, 6 skipped"),
+        (
+            c_library(),
+            "gap-one",
+            "0.1.0",
+            "38 passed, 0 failed, 6 skipped",
+        ),
     ] {
         let answer = run("", [], file);
         println!("{}", answer.out);
