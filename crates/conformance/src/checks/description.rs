@@ -157,6 +157,7 @@ fn manifest_agrees(candidate: &Candidate) -> Verdict {
         return skip("no manifest led to the backend; name the manifest to check it");
     };
     ensure(record.reason != Reason::ManifestDisagrees, || {
-        format!("{}; correct the manifest", record.notes.join("; "))
+        let hint = record.hint.as_deref();
+        hint.unwrap_or(&record.line).to_owned()
     })
 }

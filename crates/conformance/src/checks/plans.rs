@@ -14,8 +14,8 @@ const MOST_IN_FLIGHT: usize = 256;
 pub(super) static CHECKS: [Check; 2] = [
     Check::required(
         "plan-figures",
-        "A plan has the columns of its features, and asks for no more earlier frames and jobs in \
-         flight than a host can give.",
+        "A plan has the columns of its features, and asks for no more earlier frames, jobs in \
+         flight and memory than there can be.",
         plan_figures,
     ),
     Check::required(
@@ -61,6 +61,10 @@ fn plan_figures(candidate: &Candidate) -> Verdict {
                      {MOST_IN_FLIGHT} keep any device busy",
                     extractor.in_flight()
                 )
+            })?;
+            let (needs, has) = (extractor.memory_bytes(), bench.device.info().total_memory);
+            ensure(has == 0 || needs <= has, || {
+                format!("{case} holds {needs} bytes of a device that has {has}; count them again")
             })?;
             if let Origin::Program(metric) = &case.feature.origin {
                 let options = vmafx_metrics::Options::from_request(metric.definition(), &request);

@@ -30,7 +30,11 @@ const NOT_LOADED: u8 = 3;
 /// The plugin runs in child processes. Exit code: 0 if every required check passed, 1 if one
 /// failed, 2 if the command line is wrong, 3 if the plugin could not be loaded.
 #[derive(Parser)]
-#[command(name = "vmafx-plugin-check", version)]
+#[command(
+    name = "vmafx-plugin-check",
+    version,
+    override_usage = "vmafx-plugin-check [OPTIONS] <FILE>\n       vmafx-plugin-check --list [--json]"
+)]
 struct Arguments {
     /// A manifest (.toml), or a library.
     #[arg(value_name = "FILE", required_unless_present_any = ["list", "probe"])]

@@ -13,7 +13,7 @@ fn candidate(defect: Option<Defect>) -> Candidate {
 }
 
 /// Each defect, the check that has to find it, and a part of the reason.
-const FOUND: [(Defect, &str, &str); 60] = [
+const FOUND: [(Defect, &str, &str); 61] = [
     (Defect::VersionIsAWord, "version-semantic", "`newest`"),
     (
         Defect::NameIsTwoLines,
@@ -143,6 +143,11 @@ const FOUND: [(Defect, &str, &str); 60] = [
         Defect::InFlightWithoutEnd,
         "plan-figures",
         "asks for 1000000 jobs in flight",
+    ),
+    (
+        Defect::MoreMemoryThanThereIs,
+        "plan-figures",
+        "holds 1048577 bytes of a device that has 1048576",
     ),
     (
         Defect::PlansShareValues,

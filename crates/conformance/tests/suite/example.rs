@@ -46,6 +46,7 @@ pub(crate) enum Defect {
     ColumnTooMany,
     HistoryWithoutEnd,
     InFlightWithoutEnd,
+    MoreMemoryThanThereIs,
     PlansShareValues,
     LastPlanEndsAll,
     NotANumber,
@@ -106,6 +107,8 @@ fn refuse<T>(status: Status, subject: &str, message: &str) -> Result<T, ApiError
     Err(ApiError::new(status, subject, message))
 }
 
+/// Bytes that the device says it has.
+const MEMORY: u64 = 1 << 20;
 /// Mean absolute difference of luma, scaled.
 const GAP: &str = "gap";
 /// Mean absolute difference of all planes of the reference to the frame before.
@@ -269,14 +272,14 @@ impl ExampleDevice {
 
 impl DeviceImpl for ExampleDevice {
     fn info(&self) -> DeviceInfo {
-        let name = match self.has(Defect::OpenedAsAnother) {
-            true => "another example",
-            false => "an example",
+        let name = match self.defect {
+            Some(Defect::OpenedAsAnother) => "another example",
+            Some(Defect::DeviceHasNoName) => "",
+            _ => "an example",
         };
-        match self.has(Defect::DeviceHasNoName) {
-            true => DeviceInfo::new("", "none"),
-            false => DeviceInfo::new(name, "none"),
-        }
+        let mut info = DeviceInfo::new(name, "none");
+        info.total_memory = MEMORY;
+        info
     }
 
     fn supports(
@@ -527,6 +530,13 @@ impl ExtractorImpl for ExamplePlan {
         match self.has(Defect::InFlightWithoutEnd) {
             true => 1_000_000,
             false => 2,
+        }
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        match self.has(Defect::MoreMemoryThanThereIs) {
+            true => MEMORY + 1,
+            false => 4096,
         }
     }
 
