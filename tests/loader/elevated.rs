@@ -65,7 +65,7 @@ fn set_up(workshop: &Workshop, room: &Path) -> Vec<Child> {
             }
             "user" | "environment" => {
                 let folder = match name {
-                    "user" => "home/u/.local/share/vmafx/backends.d",
+                    "user" => "users/u/.local/share/vmafx/backends.d",
                     _ => "srv/backends",
                 };
                 fs::remove_file(&manifest_path).unwrap();
@@ -87,7 +87,7 @@ fn set_up(workshop: &Workshop, room: &Path) -> Vec<Child> {
 
 /// The machine of a room, as a process sees it that some user started.
 fn started(room: &Path, name: &str) -> Machine {
-    let machine = machine(&room.join(name)).with_variable("HOME", "/home/u");
+    let machine = machine(&room.join(name)).with_variable("HOME", "/users/u");
     match name {
         "environment" => machine.with_variable("VMAFX_BACKEND_FILES", "/srv/backends"),
         _ => machine,
@@ -112,7 +112,7 @@ fn child(room: &Path, argument: &str) {
     }
     let paths = match name {
         // What the application adds is not searched either.
-        "user" => vec![room.join("user/home/u/.local/share/vmafx/backends.d")],
+        "user" => vec![room.join("user/users/u/.local/share/vmafx/backends.d")],
         _ => Vec::new(),
     };
     let mut loader = Loader::new(machine).with_search(SearchFlags::default());

@@ -59,8 +59,16 @@ const CHANGED: [(&str, (Stage, Reason), &str, Change); 9] = {
     ]
 };
 
-/// Programs in C and how they are linked, beside what they are.
-const BUILT: [(&str, (Stage, Reason), &str, &str, &[&str]); 7] = {
+/// A program in C and how it is linked, beside what it is.
+type Built = (
+    &'static str,
+    (Stage, Reason),
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+);
+
+const BUILT: [Built; 7] = {
     use Reason::*;
     use Stage::{Open, Symbol};
     const NOTHING: &str = "int nothing(void);\nint nothing(void) { return 0; }\n";

@@ -295,11 +295,8 @@ fn hosts_child(room: &Path, argument: &str) {
             };
             let (host, answer) = (today.provide("vmafx_host", host), zeroed(&today));
             // SAFETY: both structs keep the contract of the entry.
-            assert_eq!(
-                unsafe { entry(host, answer) },
-                Status::ABI,
-                "{min} to {max}"
-            );
+            let status = unsafe { entry(host, answer) };
+            assert_eq!(status, Status::ABI, "{min} to {max}");
             // SAFETY: as `zeroed` made it.
             assert_eq!(unsafe { (*answer).backend_count }, 0);
         }
@@ -313,7 +310,8 @@ fn hosts_child(room: &Path, argument: &str) {
     };
     let (host, answer) = (age.provide("vmafx_host", host), zeroed(&age));
     // SAFETY: both structs keep the contract of the entry, `log` is null.
-    assert_eq!(unsafe { entry(host, answer) }, Status::OK);
+    let status = unsafe { entry(host, answer) };
+    assert_eq!(status, Status::OK);
     // SAFETY: the answer's first fields are those of revision 1, whatever the age.
     let answer = unsafe { answer.read_unaligned() };
     assert_eq!(answer.abi_chosen, age.revision.min(wire::ABI_REVISION));

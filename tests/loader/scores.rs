@@ -30,9 +30,9 @@ const BACKENDS: [(&str, &str); 5] = [
 
 fn set_up(workshop: &Workshop, room: &Path) -> Vec<Child> {
     for ((name, id), place) in BACKENDS.iter().zip(0..) {
-        let library = match id {
-            &"edge-c" => workshop.outside(C[place], "c/edge.c"),
-            &"edge-cpp" => workshop.outside(CPP[place - 2], "cpp/edge.cpp"),
+        let library = match *id {
+            "edge-c" => workshop.outside(C[place], "c/edge.c"),
+            "edge-cpp" => workshop.outside(CPP[place - 2], "cpp/edge.cpp"),
             _ => workshop.rust("edge_rust"),
         };
         publish(&room.join(name), id, &library);
@@ -112,7 +112,11 @@ fn child(room: &Path, name: &str) {
     for id in &ids {
         // The manifest and the library that packages have agree.
         let record = record(&loaded.records, id);
-        assert_eq!((record.reason, record.notes.len()), (Reason::Ok, 0), "{record}");
+        assert_eq!(
+            (record.reason, record.notes.len()),
+            (Reason::Ok, 0),
+            "{record}"
+        );
     }
     let backends = loaded.backends.iter().map(|loaded| loaded.backend.clone());
     let backends: Vec<_> = backends.collect();
@@ -157,7 +161,9 @@ fn scored(mut context: Context) -> Outcome {
 fn report(outcome: &Outcome) -> serde_json::Value {
     let mut report = Vec::new();
     let precision = Precision::default();
-    outcome.write(OutputFormat::Json, precision, &mut report).unwrap();
+    outcome
+        .write(OutputFormat::Json, precision, &mut report)
+        .unwrap();
     serde_json::from_slice(&report).unwrap()
 }
 
@@ -204,10 +210,16 @@ fn beside_the_cpu(mut backends: Vec<Backend>) {
     let mut request = request(&catalog);
     request.features.push(catalog.feature("psnr", []).unwrap());
     let format = format(48, 32, 8);
-    let report = report(&scored(Context::with_backends(format, request, &backends).unwrap()));
+    let report = report(&scored(
+        Context::with_backends(format, request, &backends).unwrap(),
+    ));
     let features = report["provenance"]["features"].as_array().unwrap();
-    let who = features.iter().map(|feature| (&feature["name"], &feature["backend"]));
-    let who: Vec<String> = who.map(|(feature, backend)| format!("{feature}: {backend}")).collect();
+    let who = features
+        .iter()
+        .map(|feature| (&feature["name"], &feature["backend"]));
+    let who: Vec<String> = who
+        .map(|(feature, backend)| format!("{feature}: {backend}"))
+        .collect();
     assert_eq!(
         who,
         [

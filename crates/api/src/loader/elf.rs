@@ -178,8 +178,12 @@ fn truncated(path: &str) -> Verdict {
 /// Whether a file of `size` bytes ends before something that the linker maps: it would not find
 /// that out, and end the process by reading there.
 fn ends_early(cache: &ReadCache<File>, size: u64) -> bool {
-    let beyond = |start: u64, length: u64| start.checked_add(length).is_none_or(|end| end > size);
-    if beyond(0, size_of::<Header>() as u64) {
+    /// Words of the file's class, whichever it is.
+    fn beyond(start: impl Into<u64>, length: impl Into<u64>, size: u64) -> bool {
+        let end = start.into().checked_add(length.into());
+        end.is_none_or(|end| end > size)
+    }
+    if beyond(0u64, size_of::<Header>() as u64, size) {
         return true;
     }
     let Ok(header) = Header::parse(cache) else {
@@ -191,11 +195,11 @@ fn ends_early(cache: &ReadCache<File>, size: u64) -> bool {
     match header.program_headers(endian, cache) {
         Ok(segments) => segments.iter().any(|segment| {
             let (start, length) = segment.file_range(endian);
-            beyond(start, length)
+            beyond(start, length, size)
         }),
         Err(_) => {
             let length = u64::from(header.e_phnum(endian)) * u64::from(header.e_phentsize(endian));
-            beyond(header.e_phoff(endian).into(), length)
+            beyond(header.e_phoff(endian), length, size)
         }
     }
 }

@@ -26,7 +26,7 @@ static DESTROYED_FENCES: AtomicU64 = AtomicU64::new(0);
 
 /// Number of frames imported (0), of frames released (1), of fences destroyed (2).
 #[unsafe(no_mangle)]
-pub extern "C" fn edge_rust_count(which: u32) -> u64 {
+pub(crate) extern "C" fn edge_rust_count(which: u32) -> u64 {
     let counter = match which {
         0 => &IMPORTED,
         1 => &RELEASED,
@@ -134,16 +134,17 @@ impl Imported {
             let size = self.format.plane_size(index);
             let (address, stride) = self.planes[index];
             let count = (size.height - 1) * stride + size.width;
-            let first = address as usize;
+            let (bytes, words) = (
+                address as usize as *const u8,
+                address as usize as *const u16,
+            );
             let samples = match self.format.sample_bytes() {
                 // SAFETY: whoever made the descriptor promised that its planes are readable as
                 // it says and unchanged until the frame is released, and `self` is not dropped
                 // while the view borrows it.
-                1 => Samples::U8(unsafe { std::slice::from_raw_parts(first as *const u8, count) }),
+                1 => Samples::U8(unsafe { std::slice::from_raw_parts(bytes, count) }),
                 // SAFETY: as above; the address is even (`import`).
-                _ => {
-                    Samples::U16(unsafe { std::slice::from_raw_parts(first as *const u16, count) })
-                }
+                _ => Samples::U16(unsafe { std::slice::from_raw_parts(words, count) }),
             };
             views.push(PlaneView::new(samples, size, stride).expect("planes were checked"));
         }
