@@ -19,7 +19,16 @@
  *   xtask abi` compares the layout with `abi/plugin.lock` and accepts appends only. What is
  *   marked *draft* is outside that promise: two sides use it only if their
  *   VMAFX_PLUGIN_DRAFT numbers are equal.
- * - A null function is one that is not offered.
+ * - A null function is one that is not offered. Fields and bits that no revision defines
+ *   are zero, and readers refuse others. Whoever talks to an older side says nothing that
+ *   the revision of vmafx_plugin.abi_chosen does not define.
+ * - The functions of a table may be called from any thread, several at once, those of one
+ *   extractor among them; what ends an object (`device_close`, `extractor_destroy`,
+ *   `frame_release`, `fence_destroy`) comes once, after all its other calls have returned.
+ *   No thread owns a device: each function sets what its runtime keeps for a thread.
+ * - A call succeeds with OK and nothing else, but for vmafx_plugin_import.fence_poll, which
+ *   may be PENDING. After PANIC the device that the call was for, or the backend, is only
+ *   closed.
  * - Text and arrays that a plugin hands out in vmafx_plugin, vmafx_plugin_backend_info,
  *   vmafx_plugin_feature_info, vmafx_plugin_option_info and vmafx_plugin_output_info live
  *   as long as the process; everything that is passed to a function is valid until that
@@ -154,8 +163,8 @@ typedef int32_t vmafx_plugin_status;
 /** The two sides of the boundary disagree about a layout. */
 #define VMAFX_PLUGIN_STATUS_ABI (-11)
 /**
- * A panic or exception was stopped at the boundary. The object that answered so is
- * poisoned: it is destroyed and not called again.
+ * A panic or exception was stopped at the boundary. The device that the call was for, or
+ * the backend, is poisoned: it is closed and not called again.
  */
 #define VMAFX_PLUGIN_STATUS_PANIC (-13)
 
@@ -200,7 +209,7 @@ typedef struct vmafx_host {
 typedef uint32_t vmafx_plugin_plane_use;
 /** Nothing: a field that was not filled in. */
 #define VMAFX_PLUGIN_PLANE_USE_NONE 0
-/** Luma alone. */
+/** Luma alone: the frames may come without chroma (4:0:0). */
 #define VMAFX_PLUGIN_PLANE_USE_LUMA 1
 /** Every plane of the layout. */
 #define VMAFX_PLUGIN_PLANE_USE_ALL 2
@@ -412,6 +421,8 @@ typedef struct vmafx_plugin_format {
      * the machine's byte order with the value in the low bits.
      */
     uint32_t depth;
+    /** Zero; for what the samples mean, such as their colours. */
+    uint32_t reserved[4];
 } vmafx_plugin_format;
 
 /** One plane of a frame that its producer describes. Draft. */
@@ -516,7 +527,7 @@ typedef struct vmafx_plugin_import {
     uint32_t draft;
     /**
      * Makes a frame of the producer's memory. Nothing is copied through the host. Writes the
-     * frame and the shape and memory kind that an extractor will see.
+     * frame and the shape that an extractor will see.
      */
     vmafx_plugin_status (*frame_import)(struct vmafx_plugin_device_object *device,
                                         const struct vmafx_plugin_import_descriptor *descriptor,
@@ -619,6 +630,13 @@ typedef struct vmafx_plugin_feature_request {
     const struct vmafx_plugin_option_setting *options;
     /** Number of options. */
     size_t option_count;
+    /**
+     * Number of the definition that the host knows, raised when values get another meaning: who
+     * has another one refuses. 0 for a feature that the backend describes itself.
+     */
+    uint32_t definition;
+    /** Zero. */
+    uint32_t reserved;
 } vmafx_plugin_feature_request;
 
 /** A set of layouts: bit `k` is the layout of number `k`. */
@@ -684,7 +702,8 @@ typedef struct vmafx_plugin_plane {
 /**
  * A frame that the host lends for the length of a call. Nobody changes its samples. Who
  * needs it for longer copies this struct and calls `retain` before the call returns, and
- * `release` once for every `retain`, from any thread.
+ * `release` once for every `retain`, from any thread and holding no lock: the last
+ * `release` of a device's frame calls vmafx_plugin_import.frame_release.
  */
 typedef struct vmafx_plugin_frame {
     /** Size of the writer's struct. */
@@ -793,7 +812,7 @@ typedef struct vmafx_plugin_backend {
     vmafx_plugin_status (*extractor_admits)(struct vmafx_plugin_extractor_object *extractor,
                                             const struct vmafx_plugin_frame *frame,
                                             struct vmafx_plugin_error *error);
-    /** Starts the work on one frame and names it by a ticket. Any order, any thread. Required. */
+    /** Starts the work on one frame and names it by a ticket. Jobs come in any order. Required. */
     vmafx_plugin_status (*extractor_submit)(struct vmafx_plugin_extractor_object *extractor,
                                             const struct vmafx_plugin_job *job,
                                             uint64_t *ticket,
@@ -801,7 +820,9 @@ typedef struct vmafx_plugin_backend {
     /**
      * Waits for a job and writes its values: each is the bits of a `double`, or an unsigned
      * count where the feature's definition says so. `count` is
-     * vmafx_plugin_extractor_info.columns. A ticket is collected once. Required.
+     * vmafx_plugin_extractor_info.columns. Whatever comes back, the ticket is spent, and
+     * refused if it comes again. Tickets that are never collected end with the extractor.
+     * Required.
      */
     vmafx_plugin_status (*extractor_collect)(struct vmafx_plugin_extractor_object *extractor,
                                              uint64_t ticket,

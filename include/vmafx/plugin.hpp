@@ -75,8 +75,8 @@ enum class Status : int32_t {
     /** The two sides of the boundary disagree about a layout. */
     abi = VMAFX_PLUGIN_STATUS_ABI,
     /**
-     * A panic or exception was stopped at the boundary. The object that answered so is poisoned:
-     * it is destroyed and not called again.
+     * A panic or exception was stopped at the boundary. The device that the call was for, or the
+     * backend, is poisoned: it is closed and not called again.
      */
     panic = VMAFX_PLUGIN_STATUS_PANIC,
 };
@@ -210,7 +210,7 @@ enum class OptionKind : uint32_t {
 enum class PlaneUse : uint32_t {
     /** Nothing: a field that was not filled in. */
     none = VMAFX_PLUGIN_PLANE_USE_NONE,
-    /** Luma alone. */
+    /** Luma alone: the frames may come without chroma (4:0:0). */
     luma = VMAFX_PLUGIN_PLANE_USE_LUMA,
     /** Every plane of the layout. */
     all = VMAFX_PLUGIN_PLANE_USE_ALL,
@@ -268,10 +268,19 @@ public:
         : Error(status, std::string(subject), message) {}
     Status status() const noexcept { return status_; }
     const std::string &subject() const noexcept { return subject_; }
+    /** The number that the device's runtime gives the failure; 0 for none. */
+    int64_t code() const noexcept { return code_; }
+    /** The error with that number. */
+    Error with_code(int64_t code) const {
+        Error numbered = *this;
+        numbered.code_ = code;
+        return numbered;
+    }
 
 private:
     Status status_;
     std::string subject_;
+    int64_t code_ = 0;
 };
 
 namespace detail {
@@ -524,6 +533,11 @@ private:
 struct FeatureRequest {
     std::string_view name;
     Options options;
+    /**
+     * Number of the definition that the host knows, raised when values get another meaning: who
+     * has another one refuses. 0 for a feature that the backend describes itself.
+     */
+    uint32_t definition = 0;
 };
 
 /** What an extractor is to compute for every frame. Valid for the length of the call. */
@@ -550,6 +564,8 @@ public:
     virtual uint32_t history() const { return 0; }
     /** Jobs wanted at once to keep the device busy. */
     virtual uint32_t in_flight() const { return 1; }
+    /** Bytes of the device's memory that the plan holds; 0 if unknown. */
+    virtual uint64_t memory_bytes() const { return 0; }
     /** Throws if the extractor cannot read `frame` where it is. */
     virtual void admits(const Frame &frame) const {
         if (frame.memory() != MemoryKind::host)
@@ -732,9 +748,10 @@ public:
 
 namespace detail {
 
-inline void report(vmafx_plugin_error *error, std::string_view subject,
-                   std::string_view message) noexcept {
+inline void report(vmafx_plugin_error *error, std::string_view subject, std::string_view message,
+                   int64_t code = 0) noexcept {
     if (error == nullptr) return;
+    if (VMAFX_PLUGIN_HAS(vmafx_plugin_error, error, code)) error->code = code;
     if (VMAFX_PLUGIN_HAS(vmafx_plugin_error, error, subject)) write_text(error->subject, subject);
     if (VMAFX_PLUGIN_HAS(vmafx_plugin_error, error, message)) write_text(error->message, message);
 }
@@ -746,7 +763,7 @@ vmafx_plugin_status guarded(vmafx_plugin_error *error, Body &&body) noexcept {
         body();
         return VMAFX_PLUGIN_STATUS_OK;
     } catch (const Error &failure) {
-        report(error, failure.subject(), failure.what());
+        report(error, failure.subject(), failure.what(), failure.code());
         const auto status = static_cast<vmafx_plugin_status>(failure.status());
         return status < 0 ? status : VMAFX_PLUGIN_STATUS_INTERNAL;
     } catch (const std::bad_alloc &) {
@@ -771,12 +788,26 @@ inline Extractor *the(vmafx_plugin_extractor_object *object) noexcept {
     return reinterpret_cast<Extractor *>(object);
 }
 
-inline Format format(const vmafx_plugin_format &format) noexcept {
+/** Refuses bits that no revision known here defines. */
+inline void unused(const char *subject, uint32_t bits) {
+    if (bits != 0) throw Error(Status::abi, subject, "bits that this plugin does not know");
+}
+/** Refuses a null argument. */
+template <typename T>
+T *given(T *argument, const char *subject) {
+    if (argument == nullptr) throw Error(Status::invalid, subject, "a null pointer");
+    return argument;
+}
+
+inline Format format(const vmafx_plugin_format &format) {
+    for (const uint32_t bits : format.reserved) unused("format", bits);
     return {format.width, format.height, static_cast<PixelFormat>(format.pixel_format),
             format.depth};
 }
-inline FeatureRequest request(const vmafx_plugin_feature_request &feature) noexcept {
-    return {view(feature.feature), Options(feature.options, feature.option_count)};
+inline FeatureRequest request(const vmafx_plugin_feature_request &feature) {
+    unused("feature", feature.reserved);
+    return {view(feature.feature), Options(feature.options, feature.option_count),
+            feature.definition};
 }
 
 inline vmafx_plugin_status device_count(vmafx_plugin_backend_object *object, uint32_t *count,
@@ -810,7 +841,7 @@ inline vmafx_plugin_status device_open(vmafx_plugin_backend_object *object,
                                        vmafx_plugin_device_info *to,
                                        vmafx_plugin_error *error) noexcept {
     return guarded(error, [&] {
-        const vmafx_plugin_device_descriptor known = read(from);
+        const vmafx_plugin_device_descriptor known = read(given(from, "descriptor"));
         if (known.flags != 0 || known.reserved != 0)
             throw Error(Status::not_supported, "descriptor.flags",
                         "a flag that this plugin does not know");
@@ -834,7 +865,7 @@ inline vmafx_plugin_status device_supports(vmafx_plugin_device_object *device,
                                            vmafx_plugin_support *to,
                                            vmafx_plugin_error *error) noexcept {
     return guarded(error, [&] {
-        const Support from = the(device)->supports(request(*feature), format(*shape));
+        const Support from = the(device)->supports(request(*given(feature, "feature")), format(*given(shape, "format")));
         auto support = VMAFX_PLUGIN_INIT(vmafx_plugin_support);
         support.memory_kinds = from.memory_kinds.bits();
         support.pixel_formats = from.pixel_formats.bits();
@@ -848,7 +879,8 @@ inline vmafx_plugin_status device_prepare(vmafx_plugin_device_object *device,
                                           vmafx_plugin_extractor_info *to,
                                           vmafx_plugin_error *error) noexcept {
     return guarded(error, [&] {
-        const vmafx_plugin_plan_request known = read(from);
+        const vmafx_plugin_plan_request known = read(given(from, "plan"));
+        unused("plan", known.reserved);
         Plan plan{format(known.format), {}};
         plan.features.reserve(known.feature_count);
         for (size_t i = 0; i < known.feature_count; ++i)
@@ -859,6 +891,7 @@ inline vmafx_plugin_status device_prepare(vmafx_plugin_device_object *device,
         info.columns = made->columns();
         info.history = made->history();
         info.in_flight = made->in_flight();
+        info.memory_bytes = made->memory_bytes();
         write(to, info);
         *extractor = reinterpret_cast<vmafx_plugin_extractor_object *>(made.release());
     });

@@ -20,11 +20,12 @@ LAYOUT(error_code, offsetof(vmafx_plugin_error, code) == 8);
 LAYOUT(error_subject, offsetof(vmafx_plugin_error, subject) == 16);
 LAYOUT(error_message, offsetof(vmafx_plugin_error, message) == 144);
 
-LAYOUT(size_of_format, sizeof(vmafx_plugin_format) == 16);
+LAYOUT(size_of_format, sizeof(vmafx_plugin_format) == 32);
 LAYOUT(format_width, offsetof(vmafx_plugin_format, width) == 0);
 LAYOUT(format_height, offsetof(vmafx_plugin_format, height) == 4);
 LAYOUT(format_pixel_format, offsetof(vmafx_plugin_format, pixel_format) == 8);
 LAYOUT(format_depth, offsetof(vmafx_plugin_format, depth) == 12);
+LAYOUT(format_reserved, offsetof(vmafx_plugin_format, reserved) == 16);
 
 LAYOUT(size_of_plane, sizeof(vmafx_plugin_plane) == 24);
 LAYOUT(plane_data, offsetof(vmafx_plugin_plane, data) == 0);
@@ -32,15 +33,15 @@ LAYOUT(plane_stride_bytes, offsetof(vmafx_plugin_plane, stride_bytes) == 8);
 LAYOUT(plane_width, offsetof(vmafx_plugin_plane, width) == 16);
 LAYOUT(plane_height, offsetof(vmafx_plugin_plane, height) == 20);
 
-LAYOUT(size_of_frame, sizeof(vmafx_plugin_frame) == 128);
+LAYOUT(size_of_frame, sizeof(vmafx_plugin_frame) == 144);
 LAYOUT(frame_struct_size, offsetof(vmafx_plugin_frame, struct_size) == 0);
 LAYOUT(frame_memory, offsetof(vmafx_plugin_frame, memory) == 4);
 LAYOUT(frame_format, offsetof(vmafx_plugin_frame, format) == 8);
-LAYOUT(frame_planes, offsetof(vmafx_plugin_frame, planes) == 24);
-LAYOUT(frame_device_frame, offsetof(vmafx_plugin_frame, device_frame) == 96);
-LAYOUT(frame_object, offsetof(vmafx_plugin_frame, object) == 104);
-LAYOUT(frame_retain, offsetof(vmafx_plugin_frame, retain) == 112);
-LAYOUT(frame_release, offsetof(vmafx_plugin_frame, release) == 120);
+LAYOUT(frame_planes, offsetof(vmafx_plugin_frame, planes) == 40);
+LAYOUT(frame_device_frame, offsetof(vmafx_plugin_frame, device_frame) == 112);
+LAYOUT(frame_object, offsetof(vmafx_plugin_frame, object) == 120);
+LAYOUT(frame_retain, offsetof(vmafx_plugin_frame, retain) == 128);
+LAYOUT(frame_release, offsetof(vmafx_plugin_frame, release) == 136);
 
 LAYOUT(size_of_frame_pair, sizeof(vmafx_plugin_frame_pair) == 16);
 LAYOUT(frame_pair_reference, offsetof(vmafx_plugin_frame_pair, reference) == 0);
@@ -64,10 +65,12 @@ LAYOUT(size_of_option_setting, sizeof(vmafx_plugin_option_setting) == 56);
 LAYOUT(option_setting_name, offsetof(vmafx_plugin_option_setting, name) == 0);
 LAYOUT(option_setting_value, offsetof(vmafx_plugin_option_setting, value) == 16);
 
-LAYOUT(size_of_feature_request, sizeof(vmafx_plugin_feature_request) == 32);
+LAYOUT(size_of_feature_request, sizeof(vmafx_plugin_feature_request) == 40);
 LAYOUT(feature_request_feature, offsetof(vmafx_plugin_feature_request, feature) == 0);
 LAYOUT(feature_request_options, offsetof(vmafx_plugin_feature_request, options) == 16);
 LAYOUT(feature_request_option_count, offsetof(vmafx_plugin_feature_request, option_count) == 24);
+LAYOUT(feature_request_definition, offsetof(vmafx_plugin_feature_request, definition) == 32);
+LAYOUT(feature_request_reserved, offsetof(vmafx_plugin_feature_request, reserved) == 36);
 
 LAYOUT(size_of_support, sizeof(vmafx_plugin_support) == 24);
 LAYOUT(support_struct_size, offsetof(vmafx_plugin_support, struct_size) == 0);
@@ -75,12 +78,12 @@ LAYOUT(support_reserved, offsetof(vmafx_plugin_support, reserved) == 4);
 LAYOUT(support_memory_kinds, offsetof(vmafx_plugin_support, memory_kinds) == 8);
 LAYOUT(support_pixel_formats, offsetof(vmafx_plugin_support, pixel_formats) == 16);
 
-LAYOUT(size_of_plan_request, sizeof(vmafx_plugin_plan_request) == 40);
+LAYOUT(size_of_plan_request, sizeof(vmafx_plugin_plan_request) == 56);
 LAYOUT(plan_request_struct_size, offsetof(vmafx_plugin_plan_request, struct_size) == 0);
 LAYOUT(plan_request_reserved, offsetof(vmafx_plugin_plan_request, reserved) == 4);
 LAYOUT(plan_request_format, offsetof(vmafx_plugin_plan_request, format) == 8);
-LAYOUT(plan_request_features, offsetof(vmafx_plugin_plan_request, features) == 24);
-LAYOUT(plan_request_feature_count, offsetof(vmafx_plugin_plan_request, feature_count) == 32);
+LAYOUT(plan_request_features, offsetof(vmafx_plugin_plan_request, features) == 40);
+LAYOUT(plan_request_feature_count, offsetof(vmafx_plugin_plan_request, feature_count) == 48);
 
 LAYOUT(size_of_extractor_info, sizeof(vmafx_plugin_extractor_info) == 24);
 LAYOUT(extractor_info_struct_size, offsetof(vmafx_plugin_extractor_info, struct_size) == 0);
@@ -165,14 +168,14 @@ LAYOUT(import_plane_pitch, offsetof(vmafx_plugin_import_plane, pitch) == 24);
 LAYOUT(import_plane_modifier, offsetof(vmafx_plugin_import_plane, modifier) == 32);
 LAYOUT(import_plane_size, offsetof(vmafx_plugin_import_plane, size) == 40);
 
-LAYOUT(size_of_import_descriptor, sizeof(vmafx_plugin_import_descriptor) == 200);
+LAYOUT(size_of_import_descriptor, sizeof(vmafx_plugin_import_descriptor) == 216);
 LAYOUT(import_descriptor_struct_size, offsetof(vmafx_plugin_import_descriptor, struct_size) == 0);
 LAYOUT(import_descriptor_memory, offsetof(vmafx_plugin_import_descriptor, memory) == 4);
 LAYOUT(import_descriptor_format, offsetof(vmafx_plugin_import_descriptor, format) == 8);
-LAYOUT(import_descriptor_plane_count, offsetof(vmafx_plugin_import_descriptor, plane_count) == 24);
-LAYOUT(import_descriptor_flags, offsetof(vmafx_plugin_import_descriptor, flags) == 28);
-LAYOUT(import_descriptor_planes, offsetof(vmafx_plugin_import_descriptor, planes) == 32);
-LAYOUT(import_descriptor_acquire, offsetof(vmafx_plugin_import_descriptor, acquire) == 176);
+LAYOUT(import_descriptor_plane_count, offsetof(vmafx_plugin_import_descriptor, plane_count) == 40);
+LAYOUT(import_descriptor_flags, offsetof(vmafx_plugin_import_descriptor, flags) == 44);
+LAYOUT(import_descriptor_planes, offsetof(vmafx_plugin_import_descriptor, planes) == 48);
+LAYOUT(import_descriptor_acquire, offsetof(vmafx_plugin_import_descriptor, acquire) == 192);
 
 LAYOUT(size_of_import, sizeof(vmafx_plugin_import) == 64);
 LAYOUT(import_struct_size, offsetof(vmafx_plugin_import, struct_size) == 0);

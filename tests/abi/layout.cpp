@@ -22,12 +22,13 @@ LAYOUT(offsetof(vmafx_plugin_error, code) == 8);
 LAYOUT(offsetof(vmafx_plugin_error, subject) == 16);
 LAYOUT(offsetof(vmafx_plugin_error, message) == 144);
 
-LAYOUT(sizeof(vmafx_plugin_format) == 16);
+LAYOUT(sizeof(vmafx_plugin_format) == 32);
 LAYOUT(alignof(vmafx_plugin_format) == 4);
 LAYOUT(offsetof(vmafx_plugin_format, width) == 0);
 LAYOUT(offsetof(vmafx_plugin_format, height) == 4);
 LAYOUT(offsetof(vmafx_plugin_format, pixel_format) == 8);
 LAYOUT(offsetof(vmafx_plugin_format, depth) == 12);
+LAYOUT(offsetof(vmafx_plugin_format, reserved) == 16);
 
 LAYOUT(sizeof(vmafx_plugin_plane) == 24);
 LAYOUT(alignof(vmafx_plugin_plane) == 8);
@@ -36,16 +37,16 @@ LAYOUT(offsetof(vmafx_plugin_plane, stride_bytes) == 8);
 LAYOUT(offsetof(vmafx_plugin_plane, width) == 16);
 LAYOUT(offsetof(vmafx_plugin_plane, height) == 20);
 
-LAYOUT(sizeof(vmafx_plugin_frame) == 128);
+LAYOUT(sizeof(vmafx_plugin_frame) == 144);
 LAYOUT(alignof(vmafx_plugin_frame) == 8);
 LAYOUT(offsetof(vmafx_plugin_frame, struct_size) == 0);
 LAYOUT(offsetof(vmafx_plugin_frame, memory) == 4);
 LAYOUT(offsetof(vmafx_plugin_frame, format) == 8);
-LAYOUT(offsetof(vmafx_plugin_frame, planes) == 24);
-LAYOUT(offsetof(vmafx_plugin_frame, device_frame) == 96);
-LAYOUT(offsetof(vmafx_plugin_frame, object) == 104);
-LAYOUT(offsetof(vmafx_plugin_frame, retain) == 112);
-LAYOUT(offsetof(vmafx_plugin_frame, release) == 120);
+LAYOUT(offsetof(vmafx_plugin_frame, planes) == 40);
+LAYOUT(offsetof(vmafx_plugin_frame, device_frame) == 112);
+LAYOUT(offsetof(vmafx_plugin_frame, object) == 120);
+LAYOUT(offsetof(vmafx_plugin_frame, retain) == 128);
+LAYOUT(offsetof(vmafx_plugin_frame, release) == 136);
 
 LAYOUT(sizeof(vmafx_plugin_frame_pair) == 16);
 LAYOUT(alignof(vmafx_plugin_frame_pair) == 8);
@@ -73,11 +74,13 @@ LAYOUT(alignof(vmafx_plugin_option_setting) == 8);
 LAYOUT(offsetof(vmafx_plugin_option_setting, name) == 0);
 LAYOUT(offsetof(vmafx_plugin_option_setting, value) == 16);
 
-LAYOUT(sizeof(vmafx_plugin_feature_request) == 32);
+LAYOUT(sizeof(vmafx_plugin_feature_request) == 40);
 LAYOUT(alignof(vmafx_plugin_feature_request) == 8);
 LAYOUT(offsetof(vmafx_plugin_feature_request, feature) == 0);
 LAYOUT(offsetof(vmafx_plugin_feature_request, options) == 16);
 LAYOUT(offsetof(vmafx_plugin_feature_request, option_count) == 24);
+LAYOUT(offsetof(vmafx_plugin_feature_request, definition) == 32);
+LAYOUT(offsetof(vmafx_plugin_feature_request, reserved) == 36);
 
 LAYOUT(sizeof(vmafx_plugin_support) == 24);
 LAYOUT(alignof(vmafx_plugin_support) == 8);
@@ -86,13 +89,13 @@ LAYOUT(offsetof(vmafx_plugin_support, reserved) == 4);
 LAYOUT(offsetof(vmafx_plugin_support, memory_kinds) == 8);
 LAYOUT(offsetof(vmafx_plugin_support, pixel_formats) == 16);
 
-LAYOUT(sizeof(vmafx_plugin_plan_request) == 40);
+LAYOUT(sizeof(vmafx_plugin_plan_request) == 56);
 LAYOUT(alignof(vmafx_plugin_plan_request) == 8);
 LAYOUT(offsetof(vmafx_plugin_plan_request, struct_size) == 0);
 LAYOUT(offsetof(vmafx_plugin_plan_request, reserved) == 4);
 LAYOUT(offsetof(vmafx_plugin_plan_request, format) == 8);
-LAYOUT(offsetof(vmafx_plugin_plan_request, features) == 24);
-LAYOUT(offsetof(vmafx_plugin_plan_request, feature_count) == 32);
+LAYOUT(offsetof(vmafx_plugin_plan_request, features) == 40);
+LAYOUT(offsetof(vmafx_plugin_plan_request, feature_count) == 48);
 
 LAYOUT(sizeof(vmafx_plugin_extractor_info) == 24);
 LAYOUT(alignof(vmafx_plugin_extractor_info) == 8);
@@ -186,15 +189,15 @@ LAYOUT(offsetof(vmafx_plugin_import_plane, pitch) == 24);
 LAYOUT(offsetof(vmafx_plugin_import_plane, modifier) == 32);
 LAYOUT(offsetof(vmafx_plugin_import_plane, size) == 40);
 
-LAYOUT(sizeof(vmafx_plugin_import_descriptor) == 200);
+LAYOUT(sizeof(vmafx_plugin_import_descriptor) == 216);
 LAYOUT(alignof(vmafx_plugin_import_descriptor) == 8);
 LAYOUT(offsetof(vmafx_plugin_import_descriptor, struct_size) == 0);
 LAYOUT(offsetof(vmafx_plugin_import_descriptor, memory) == 4);
 LAYOUT(offsetof(vmafx_plugin_import_descriptor, format) == 8);
-LAYOUT(offsetof(vmafx_plugin_import_descriptor, plane_count) == 24);
-LAYOUT(offsetof(vmafx_plugin_import_descriptor, flags) == 28);
-LAYOUT(offsetof(vmafx_plugin_import_descriptor, planes) == 32);
-LAYOUT(offsetof(vmafx_plugin_import_descriptor, acquire) == 176);
+LAYOUT(offsetof(vmafx_plugin_import_descriptor, plane_count) == 40);
+LAYOUT(offsetof(vmafx_plugin_import_descriptor, flags) == 44);
+LAYOUT(offsetof(vmafx_plugin_import_descriptor, planes) == 48);
+LAYOUT(offsetof(vmafx_plugin_import_descriptor, acquire) == 192);
 
 LAYOUT(sizeof(vmafx_plugin_import) == 64);
 LAYOUT(alignof(vmafx_plugin_import) == 8);

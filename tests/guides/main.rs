@@ -245,6 +245,7 @@ fn mad(backend: &Backend, pair: &FramePair, floors: &[i32]) -> Vec<f64> {
     let request = |floor: &i32| FeatureRequest {
         feature: "mad".to_owned(),
         options: vec![OptionSetting::new("floor", OptionValue::Int(*floor))],
+        definition: 0,
     };
     let features: Vec<_> = floors.iter().map(request).collect();
     let device = backend.open(&OpenRequest::new(0)).unwrap();
@@ -308,7 +309,11 @@ fn the_examples_give_the_same_numbers() {
         let refusal = |feature: &str, name: &str, value: i32| {
             let options = vec![OptionSetting::new(name, OptionValue::Int(value))];
             let feature = feature.to_owned();
-            let request = FeatureRequest { feature, options };
+            let request = FeatureRequest {
+                feature,
+                options,
+                definition: 0,
+            };
             device
                 .supports(&request, pair(8).reference.format())
                 .unwrap_err()

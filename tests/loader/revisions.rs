@@ -351,6 +351,7 @@ unsafe fn ask(table: &wire::Backend, age: &Age) {
         height: 4,
         pixel_format: vmafx_api::PixelFormat::YUV400P,
         depth: 8,
+        reserved: [0; 4],
     };
     let named = |name: &'static str, value: i64| {
         let weight = wire::OptionSetting {
@@ -367,6 +368,8 @@ unsafe fn ask(table: &wire::Backend, age: &Age) {
             feature: wire::Text::new(name),
             options: Box::leak(Box::new(weight)),
             option_count: 1,
+            definition: 0,
+            reserved: 0,
         }
     };
     // SAFETY: by the caller's word for the functions; every struct is one that `age` provides.

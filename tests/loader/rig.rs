@@ -141,6 +141,7 @@ pub(crate) fn edge(weight: i32) -> vmafx_api::FeatureRequest {
     vmafx_api::FeatureRequest {
         feature: "edge".to_owned(),
         options: vec![OptionSetting::new("weight", OptionValue::Int(weight))],
+        definition: 0,
     }
 }
 
@@ -149,6 +150,7 @@ pub(crate) fn plain(feature: &str) -> vmafx_api::FeatureRequest {
     vmafx_api::FeatureRequest {
         feature: feature.to_owned(),
         options: Vec::new(),
+        definition: 0,
     }
 }
 

@@ -7,6 +7,7 @@
 //! called again.
 
 use std::any::Any;
+use std::ffi::c_void;
 use std::fmt;
 use std::time::Duration;
 
@@ -36,6 +37,12 @@ pub trait BackendImpl: Send + Sync + 'static {
     /// No such device, an option that the backend does not have, or a device that cannot be
     /// used, with the reason.
     fn open(&self, request: &OpenRequest) -> Result<Box<dyn DeviceImpl>, ApiError>;
+
+    /// An experiment of the backend's own, by name and revision; null for none. Outside every
+    /// promise: see [`Backend::query`](crate::Backend::query).
+    fn query(&self, _name: &str, _revision: u32) -> *const c_void {
+        std::ptr::null()
+    }
 
     /// Joins the backend's threads and releases its devices before the process ends. May be
     /// called more than once.

@@ -26,6 +26,7 @@ pub(crate) fn wire_format(format: &FrameFormat) -> wire::Format {
         height: format.height(),
         pixel_format: PixelFormat(format.chroma() as u32),
         depth: format.depth(),
+        reserved: [0; 4],
     }
 }
 
@@ -34,6 +35,10 @@ pub(crate) fn wire_format(format: &FrameFormat) -> wire::Format {
 /// # Errors
 /// A layout that is not planar, a size or depth out of range.
 pub(crate) fn format(format: &wire::Format) -> Result<FrameFormat, ApiError> {
+    unused(
+        "format",
+        format.reserved.iter().fold(0, |bits, more| bits | more),
+    )?;
     let chroma = match format.pixel_format {
         PixelFormat::YUV420P => Chroma::Yuv420,
         PixelFormat::YUV422P => Chroma::Yuv422,
@@ -68,6 +73,7 @@ fn wire_value(value: &OptionValue) -> wire::OptionValue {
 /// # Safety
 /// The text of `value` is readable.
 unsafe fn value(name: &str, value: &wire::OptionValue) -> Result<OptionValue, ApiError> {
+    unused(name, value.reserved)?;
     match value.kind {
         OptionKind::SWITCH if matches!(value.whole, 0 | 1) => {
             Ok(OptionValue::Bool(value.whole == 1))
@@ -133,6 +139,8 @@ impl WireRequest {
             feature: Text::new(&request.feature),
             options: self.options.as_ptr(),
             option_count: self.options.len(),
+            definition: request.definition,
+            reserved: 0,
         }
     }
 }
@@ -147,9 +155,11 @@ pub(crate) unsafe fn request(request: &wire::FeatureRequest) -> Result<FeatureRe
             settings(request.options, request.option_count)?,
         )
     };
+    unused(feature, request.reserved)?;
     Ok(FeatureRequest {
         feature: feature.to_owned(),
         options,
+        definition: request.definition,
     })
 }
 
@@ -163,11 +173,15 @@ pub(crate) fn wire_support(support: &Support) -> wire::Support {
 }
 
 /// What `support` says.
-pub(crate) fn support(support: &wire::Support) -> Support {
-    Support {
+///
+/// # Errors
+/// A bit that no revision defines.
+pub(crate) fn support(support: &wire::Support) -> Result<Support, ApiError> {
+    unused("support", support.reserved)?;
+    Ok(Support {
         memory_kinds: support.memory_kinds,
         pixel_formats: support.pixel_formats,
-    }
+    })
 }
 
 /// The wire's form of a device's description.
@@ -196,6 +210,7 @@ pub(crate) fn device(
     index: u32,
     info: &wire::DeviceInfo,
 ) -> Result<DeviceInfo, ApiError> {
+    unused("device", info.reserved)?;
     for (all, some, name) in [
         (
             info.acquire_kinds,
@@ -351,10 +366,7 @@ unsafe fn feature(info: *const wire::FeatureInfo) -> Result<FeatureDescription, 
         for &option in slice(info.options, info.option_count, &name)? {
             let option = sized::read(option)?;
             let option_name = option.name.read(&name)?.to_owned();
-            unused(
-                &option_name,
-                option.in_names & !1 | option.default_value.reserved,
-            )?;
+            unused(&option_name, option.in_names & !1)?;
             let alias = option.alias.read(&name)?;
             options.push(OptionDescription {
                 alias: if alias.is_empty() {
@@ -464,11 +476,11 @@ pub(crate) fn check(info: &BackendInfo) -> Result<(), ApiError> {
         let mut options = HashSet::new();
         for option in &feature.options {
             check_option(name, option)?;
-            if !options.insert(&option.name) {
-                return Err(invalid(
-                    name,
-                    format!("two options are named `{}`", option.name),
-                ));
+            let alias = (option.alias != option.name).then_some(&option.alias);
+            for word in [Some(&option.name), alias].into_iter().flatten() {
+                if !options.insert(word) {
+                    return Err(invalid(name, format!("two options are named `{word}`")));
+                }
             }
         }
     }
@@ -569,6 +581,7 @@ mod tests {
         assert!(feature(|f| f.options[1].min = -4.5).contains("no limits"));
         assert!(feature(|f| f.options[1].max = f64::NAN).contains("radius"));
         assert!(feature(|f| f.options[2].name = "clip".into()).contains("two options"));
+        assert!(feature(|f| f.options[2].alias = "g".into()).contains("named `g`"));
     }
 
     #[test]
@@ -595,6 +608,7 @@ mod tests {
                 .iter()
                 .map(|option| OptionSetting::new(&option.name, option.default.clone()))
                 .collect(),
+            definition: 3,
         };
         let wire = WireRequest::new(&given);
         // SAFETY: `given` and `wire` are alive.

@@ -9,6 +9,7 @@ use std::ptr::null;
 use std::sync::OnceLock;
 
 use crate::author::BackendImpl;
+use crate::describe;
 use crate::error::ApiError;
 use crate::facade::{Device as _, Extractor as _, GpuBackend as _, Import as _};
 use crate::guard::{self, BackendGuard, DeviceGuard, ExtractorGuard};
@@ -103,6 +104,7 @@ impl Exported {
             Err(refusal) => return refusal.status,
         };
         let status = guard::run(&mut error, || {
+            describe::unused("host", host.reserved)?;
             let chosen = host.abi_max.min(ABI_REVISION);
             if chosen < host.abi_min || chosen == 0 {
                 let message = format!(
@@ -111,6 +113,7 @@ impl Exported {
                 );
                 return Err(ApiError::new(Status::ABI, "revision", message));
             }
+            let _ = LOG.set(HostLog(host.log, host.log_context));
             let state = self.state.get_or_init(|| State::new(make()));
             let state = state.as_ref().map_err(ApiError::clone)?;
             let answer = wire::Plugin {
@@ -141,6 +144,29 @@ impl Exported {
         if let Some(Ok(state)) = self.state.get() {
             state.guard.quiesce();
         }
+    }
+}
+
+/// Where the lines of this plugin go.
+struct HostLog(
+    Option<unsafe extern "C" fn(context: *mut c_void, level: LogLevel, text: Text)>,
+    *mut c_void,
+);
+
+// SAFETY: the log may be called from any thread (contract of `wire::Host::log`).
+unsafe impl Send for HostLog {}
+// SAFETY: as above.
+unsafe impl Sync for HostLog {}
+
+static LOG: OnceLock<HostLog> = OnceLock::new();
+
+/// Writes a line to the host's log, from any thread. In a backend that is part of its program
+/// there is no host, and the line is dropped.
+pub fn log(level: LogLevel, line: &str) {
+    if let Some(HostLog(Some(log), context)) = LOG.get() {
+        // SAFETY: the context is the host's own and lives as long as the process; the text lives
+        // for the call (contract of `wire::Host`).
+        unsafe { log(*context, level, Text::new(line)) }
     }
 }
 

@@ -83,9 +83,9 @@ pub trait Device: Send + Sync + 'static {
         info: &mut wire::ExtractorInfo,
         error: &mut wire::Error,
     ) -> Status;
-    /// The device's way to take in frames, if it has one. Draft.
+    /// The device's way to take in frames; NOT_SUPPORTED if it has none. Draft.
     #[sabi(last_prefix_field)]
-    fn import(&self) -> ROption<ImportObject>;
+    fn import(&self, import: &mut ROption<ImportObject>, error: &mut wire::Error) -> Status;
 }
 
 /// The functions of [`wire::Backend`] that concern an extractor.

@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -33,28 +34,62 @@ pub(crate) fn run(
     let failure = match catch_unwind(AssertUnwindSafe(method)) {
         Ok(Ok(status)) => return status,
         Ok(Err(failure)) => failure,
-        Err(payload) => {
-            let payload: &(dyn Any + Send) = &*payload;
-            let text = payload.downcast_ref::<&str>().copied();
-            let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-            let text = text.unwrap_or("a panic without a message");
-            ApiError::new(Status::PANIC, "panic", text)
-        }
+        Err(payload) => ApiError::new(Status::PANIC, "panic", panic_text(payload)),
     };
     error.code = failure.code;
     fill(&mut error.subject, &failure.subject);
     fill(&mut error.message, &failure.message);
-    failure.status
+    match failure.status.0 < 0 {
+        true => failure.status,
+        // An error is never an answer, whatever its author made of it.
+        false => Status::INTERNAL,
+    }
 }
 
 /// Runs what has no answer; a panic ends there.
 pub(crate) fn run_quietly(method: impl FnOnce()) {
-    let _ = catch_unwind(AssertUnwindSafe(method));
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(method)) {
+        panic_text(payload);
+    }
+}
+
+/// What a panic said. The payload itself is never dropped: it may be of any type, and one whose
+/// destructor panics would end the process.
+pub(crate) fn panic_text(payload: Box<dyn Any + Send>) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let text = text.unwrap_or("a panic without a message").to_owned();
+    std::mem::forget(payload);
+    text
+}
+
+/// An author's object, whose destructor runs under the guard, too.
+pub(crate) struct Guarded<T: ?Sized>(ManuallyDrop<Box<T>>);
+
+impl<T: ?Sized> Guarded<T> {
+    pub(crate) fn new(author: Box<T>) -> Self {
+        Guarded(ManuallyDrop::new(author))
+    }
+}
+
+impl<T: ?Sized> std::ops::Deref for Guarded<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: ?Sized> Drop for Guarded<T> {
+    fn drop(&mut self) {
+        // SAFETY: dropped here and nowhere else, and not used afterwards.
+        run_quietly(|| unsafe { ManuallyDrop::drop(&mut self.0) });
+    }
 }
 
 /// A backend behind its guard.
 pub(crate) struct BackendGuard {
-    author: Box<dyn BackendImpl>,
+    author: Guarded<dyn BackendImpl>,
     described: Described,
     /// The devices as they were when they were last counted.
     devices: Mutex<Option<Vec<DeviceInfo>>>,
@@ -66,6 +101,7 @@ impl BackendGuard {
     /// # Errors
     /// A panic.
     pub(crate) fn new(author: Box<dyn BackendImpl>) -> Result<Self, ApiError> {
+        let author = Guarded::new(author);
         let mut error = wire::Error::empty();
         let mut info = None;
         let status = run(&mut error, || {
@@ -105,14 +141,14 @@ impl BackendGuard {
             request.options =
                 unsafe { describe::settings(descriptor.options, descriptor.option_count) }?;
             request.external = descriptor.external;
-            let device = self.author.open(&request)?;
+            let device = Guarded::new(self.author.open(&request)?);
             *info = describe::wire_device(&device.info());
             opened = Some(device);
             Ok(Status::OK)
         });
         match opened {
             Some(author) => Ok(DeviceGuard {
-                author: Arc::from(author),
+                author: Arc::new(author),
             }),
             None => Err(status),
         }
@@ -172,15 +208,22 @@ impl facade::GpuBackend for BackendGuard {
         }
     }
 
-    unsafe fn query(&self, _name: wire::Text, _revision: u32) -> *const c_void {
-        std::ptr::null()
+    unsafe fn query(&self, name: wire::Text, revision: u32) -> *const c_void {
+        let mut found = std::ptr::null();
+        run_quietly(|| {
+            // SAFETY: the caller's promise.
+            if let Ok(name) = unsafe { name.read("query") } {
+                found = self.author.query(name, revision);
+            }
+        });
+        found
     }
 }
 
 /// A device behind its guard. Clones are one device.
 #[derive(Clone)]
 pub(crate) struct DeviceGuard {
-    author: Arc<dyn DeviceImpl>,
+    author: Arc<Guarded<dyn DeviceImpl>>,
 }
 
 impl DeviceGuard {
@@ -206,6 +249,7 @@ impl DeviceGuard {
                 .map(|feature| unsafe { describe::request(feature) });
             let features = features.collect::<Result<Vec<_>, _>>()?;
             let author = self.author.prepare(&PlanRequest::new(format, &features))?;
+            let author = Guarded::new(author);
             let number = |name: &str, value: usize, most: u32| {
                 let fits = u32::try_from(value).ok().filter(|&value| value <= most);
                 fits.ok_or_else(|| {
@@ -279,19 +323,22 @@ impl facade::Device for DeviceGuard {
         }
     }
 
-    fn import(&self) -> ROption<facade::ImportObject> {
-        let mut has = false;
-        run_quietly(|| has = self.author.import().is_some());
-        match has {
-            true => ROption::RSome(Import_TO::from_ptr(RBox::new(self.clone()), TD_Opaque)),
-            false => ROption::RNone,
+    fn import(
+        &self,
+        import: &mut ROption<facade::ImportObject>,
+        error: &mut wire::Error,
+    ) -> Status {
+        let status = self.import(error, |_| Ok(Status::OK));
+        if status == Status::OK {
+            *import = ROption::RSome(Import_TO::from_ptr(RBox::new(self.clone()), TD_Opaque));
         }
+        status
     }
 }
 
 /// A device's frame as it crosses the boundary: the pointer is to one of these.
 struct FrameBox {
-    author: Box<dyn DeviceFrameImpl>,
+    author: Guarded<dyn DeviceFrameImpl>,
 }
 
 /// The author's frame behind `frame`.
@@ -348,7 +395,7 @@ impl facade::Import for DeviceGuard {
         self.import(error, |import| {
             // SAFETY: the caller's promise about handles and descriptors.
             let descriptor = unsafe { ImportDescriptor::from_wire(descriptor) }?;
-            let author = import.import(&descriptor)?;
+            let author = Guarded::new(import.import(&descriptor)?);
             *format = describe::wire_format(&author.format());
             *frame = Box::into_raw(Box::new(FrameBox { author })).cast();
             Ok(Status::OK)
@@ -414,7 +461,7 @@ impl facade::Import for DeviceGuard {
 
 /// An extractor behind its guard.
 pub(crate) struct ExtractorGuard {
-    author: Box<dyn ExtractorImpl>,
+    author: Guarded<dyn ExtractorImpl>,
     columns: usize,
 }
 
@@ -494,22 +541,48 @@ impl facade::Extractor for ExtractorGuard {
 }
 
 /// A fence behind its guard.
-pub(crate) struct FenceGuard<T>(pub(crate) T);
+pub(crate) struct FenceGuard {
+    author: Guarded<dyn FenceImpl>,
+    native: wire::Fence,
+}
 
-impl<T: FenceImpl> facade::Fence for FenceGuard<T> {
+// SAFETY: the fence is plain numbers, and the author's object may be used from any thread.
+unsafe impl Send for FenceGuard {}
+// SAFETY: as above.
+unsafe impl Sync for FenceGuard {}
+
+impl FenceGuard {
+    /// Asks the fence what it is called.
+    ///
+    /// # Errors
+    /// A panic.
+    pub(crate) fn new(author: Box<dyn FenceImpl>) -> Result<Self, ApiError> {
+        let author = Guarded::new(author);
+        let mut error = wire::Error::empty();
+        let mut native = None;
+        let status = run(&mut error, || {
+            native = Some(author.native().0);
+            Ok(Status::OK)
+        });
+        match native {
+            Some(native) => Ok(FenceGuard { author, native }),
+            None => Err(ApiError::from_wire(status, &error)),
+        }
+    }
+}
+
+impl facade::Fence for FenceGuard {
     fn native(&self) -> wire::Fence {
-        let mut native = NativeFence::none();
-        run_quietly(|| native = self.0.native());
-        native.0
+        self.native
     }
 
     fn poll(&self, error: &mut wire::Error) -> Status {
-        run(error, || Ok(self.0.poll()?.status()))
+        run(error, || Ok(self.author.poll()?.status()))
     }
 
     fn wait(&self, timeout_ns: u64, error: &mut wire::Error) -> Status {
         run(error, || {
-            self.0.wait(Duration::from_nanos(timeout_ns))?;
+            self.author.wait(Duration::from_nanos(timeout_ns))?;
             Ok(Status::OK)
         })
     }
@@ -521,7 +594,7 @@ impl<T: FenceImpl> facade::Fence for FenceGuard<T> {
         error: &mut wire::Error,
     ) -> Status {
         run(error, || {
-            *exported = self.0.export(kind)?.0;
+            *exported = self.author.export(kind)?.0;
             Ok(Status::OK)
         })
     }

@@ -62,7 +62,7 @@ impl FrameJob {
 }
 
 /// Makes a call and turns a failure into an error.
-pub(crate) fn answer(call: impl FnOnce(&mut wire::Error) -> Status) -> Result<Status, ApiError> {
+pub(crate) fn status(call: impl FnOnce(&mut wire::Error) -> Status) -> Result<Status, ApiError> {
     let mut error = wire::Error::empty();
     let status = call(&mut error);
     match status.0 < 0 {
@@ -71,11 +71,48 @@ pub(crate) fn answer(call: impl FnOnce(&mut wire::Error) -> Status) -> Result<St
     }
 }
 
+/// Nothing, if `status` is OK: of any other answer nobody could say what it means.
+pub(crate) fn ok(status: Status) -> Result<(), ApiError> {
+    match status {
+        Status::OK => Ok(()),
+        other => {
+            let message = format!("the backend answered {other}, which is no answer to this call");
+            Err(ApiError::new(Status::INTERNAL, "status", message))
+        }
+    }
+}
+
+/// What a panic of an object said, after one.
+#[derive(Clone, Default)]
+struct Poison(Arc<OnceLock<String>>);
+
+impl Poison {
+    /// Makes a call unless there was a panic before; a panic is kept.
+    fn status(
+        &self,
+        name: impl FnOnce() -> String,
+        call: impl FnOnce(&mut wire::Error) -> Status,
+    ) -> Result<Status, ApiError> {
+        if let Some(panic) = self.0.get() {
+            let message = format!("an earlier call panicked, open the device again: {panic}");
+            return Err(ApiError::new(Status::PANIC, name(), message));
+        }
+        let result = status(call);
+        if let Err(error) = &result
+            && error.status == Status::PANIC
+        {
+            let _ = self.0.set(error.message.clone());
+        }
+        result
+    }
+}
+
 /// A family of devices behind one runtime. Clones are one backend.
 #[derive(Clone)]
 pub struct Backend {
     object: Arc<facade::BackendObject>,
     info: Arc<BackendInfo>,
+    poison: Poison,
 }
 
 impl Backend {
@@ -125,6 +162,7 @@ impl Backend {
         Ok(Backend {
             object: Arc::new(object),
             info: Arc::new(info),
+            poison: Poison::default(),
         })
     }
 
@@ -152,6 +190,7 @@ impl Backend {
         Backend {
             object: self.object.clone(),
             info: Arc::new(info),
+            poison: self.poison.clone(),
         }
     }
 
@@ -167,7 +206,7 @@ impl Backend {
     pub fn devices(&self) -> Result<Vec<DeviceInfo>, ApiError> {
         const MAX_DEVICES: u32 = 1024;
         let mut count = 0;
-        answer(|error| self.object.device_count(&mut count, error))?;
+        self.call(|error| self.object.device_count(&mut count, error))?;
         if count > MAX_DEVICES {
             let message = format!("{count} devices, the most are {MAX_DEVICES}");
             return Err(ApiError::new(Status::RANGE, &self.info.id, message));
@@ -177,7 +216,7 @@ impl Backend {
 
     fn device(&self, index: u32) -> Result<DeviceInfo, ApiError> {
         let mut info = wire::DeviceInfo::empty();
-        answer(|error| self.object.device_info(index, &mut info, error))?;
+        self.call(|error| self.object.device_info(index, &mut info, error))?;
         describe::device(&self.info.id, index, &info)
     }
 
@@ -197,7 +236,7 @@ impl Backend {
         };
         let mut info = wire::DeviceInfo::empty();
         let mut opened = ROption::RNone;
-        answer(|error| {
+        self.call(|error| {
             // SAFETY: `request` and `options` outlive the call; whoever gave external objects
             // vouched for them.
             unsafe {
@@ -210,10 +249,21 @@ impl Backend {
             inner: Arc::new(DeviceInner {
                 object,
                 info: describe::device(&self.info.id, request.index, &info)?,
-                poisoned: OnceLock::new(),
+                poison: Poison::default(),
                 backend: self.clone(),
             }),
         })
+    }
+
+    /// An experiment of the backend's own: a table by name and revision, or null. Both sides must
+    /// know what they speak of; nothing of it is a part of any promise.
+    pub fn query(&self, name: &str, revision: u32) -> *const std::ffi::c_void {
+        // SAFETY: the text lives for the call.
+        unsafe { self.object.query(wire::Text::new(name), revision) }
+    }
+
+    fn call(&self, call: impl FnOnce(&mut wire::Error) -> Status) -> Result<(), ApiError> {
+        ok(self.poison.status(|| self.info.id.clone(), call)?)
     }
 
     /// Whether both are the same backend of the same image.
@@ -246,8 +296,7 @@ pub struct Device {
 struct DeviceInner {
     object: facade::DeviceObject,
     info: DeviceInfo,
-    /// What the panic said, after one.
-    poisoned: OnceLock<String>,
+    poison: Poison,
     backend: Backend,
 }
 
@@ -268,22 +317,24 @@ impl Device {
     }
 
     /// Makes a call unless the device is poisoned; a panic poisons it.
-    pub(crate) fn call(
+    pub(crate) fn status(
         &self,
         call: impl FnOnce(&mut wire::Error) -> Status,
     ) -> Result<Status, ApiError> {
-        if let Some(panic) = self.inner.poisoned.get() {
-            let subject = format!("{}:{}", self.inner.info.backend, self.inner.info.index);
-            let message = format!("an earlier call panicked, open the device again: {panic}");
-            return Err(ApiError::new(Status::PANIC, subject, message));
-        }
-        let result = answer(call);
-        if let Err(error) = &result
-            && error.status == Status::PANIC
-        {
-            let _ = self.inner.poisoned.set(error.message.clone());
-        }
-        result
+        self.inner.poison.status(|| self.name(), call)
+    }
+
+    /// As [`status`](Device::status), of a call that answers OK and nothing else.
+    pub(crate) fn call(
+        &self,
+        call: impl FnOnce(&mut wire::Error) -> Status,
+    ) -> Result<(), ApiError> {
+        ok(self.status(call)?)
+    }
+
+    /// `backend:number`.
+    fn name(&self) -> String {
+        format!("{}:{}", self.inner.info.backend, self.inner.info.index)
     }
 
     /// Whether the device computes `feature` for frames of `format`, and how it reads them.
@@ -306,7 +357,7 @@ impl Device {
                     .supports(&feature, &format, &mut support, error)
             }
         })?;
-        Ok(describe::support(&support))
+        describe::support(&support)
     }
 
     /// Makes an extractor for all features of `plan`.
@@ -357,11 +408,9 @@ impl Device {
     /// A device that takes in no frames of others; every field at fault, the first of them as
     /// the subject; [`Status::BUSY`] when only the acquire fence is not yet signalled.
     pub fn import(&self, descriptor: &ImportDescriptor<'_>) -> Result<DeviceFrame, ApiError> {
-        let object = self.inner.object.import().into_option().ok_or_else(|| {
-            let subject = format!("{}:{}", self.inner.info.backend, self.inner.info.index);
-            let message = "the device takes in no frames of others";
-            ApiError::new(Status::NOT_SUPPORTED, subject, message)
-        })?;
+        let mut import = ROption::RNone;
+        self.call(|error| self.inner.object.import(&mut import, error))?;
+        let object = import.into_option().ok_or_else(|| missing("import"))?;
         let importer = Arc::new(Importer {
             object,
             device: self.clone(),
@@ -421,7 +470,7 @@ impl Extractor {
             // SAFETY: `frame` outlives the call.
             unsafe { self.object.admits(&wire, error) }
         });
-        admitted.map(drop).map_err(|mut error| {
+        admitted.map_err(|mut error| {
             if let Frame::Device(frame) = &**frame {
                 let owner = frame.device().info();
                 error.message = format!(
@@ -474,12 +523,13 @@ impl Extractor {
             let message = format!("{} values, the plan has {}", values.len(), self.columns());
             return Err(ApiError::new(Status::INVALID, "values", message));
         }
-        let collected = self.device.call(|error| {
+        // What is not written must not look like a score.
+        values.fill(Value::score(f64::NAN));
+        self.device.call(|error| {
             let (room, count) = (values.as_mut_ptr().cast(), values.len());
             // SAFETY: `Value` is a transparent u64, and there are `count`.
             unsafe { self.object.collect(ticket.0, room, count, error) }
-        });
-        collected.map(drop)
+        })
     }
 
     /// `frame` as it crosses the boundary; it borrows from the frame.

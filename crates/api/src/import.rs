@@ -21,7 +21,7 @@ use crate::error::ApiError;
 use crate::facade::{self, Fence_TO};
 use crate::format::FrameFormat;
 use crate::guard::FenceGuard;
-use crate::handle::{Device, answer};
+use crate::handle::{self, Device};
 use crate::kinds::{FenceKind, MemoryKind, PixelFormat, Status};
 use crate::sized::fill;
 use crate::wire::{self, IMPORT_ALLOW_COPY};
@@ -190,10 +190,14 @@ pub struct Fence {
 
 impl Fence {
     /// A fence of this program.
-    pub fn new(author: impl FenceImpl) -> Self {
-        Fence {
-            object: Fence_TO::from_ptr(RBox::new(FenceGuard(author)), TD_Opaque),
-        }
+    ///
+    /// # Errors
+    /// A panic of the author's, who is asked once what the fence is called.
+    pub fn new(author: impl FenceImpl) -> Result<Self, ApiError> {
+        let guard = FenceGuard::new(Box::new(author))?;
+        Ok(Fence {
+            object: Fence_TO::from_ptr(RBox::new(guard), TD_Opaque),
+        })
     }
 
     /// What it is called; the fence owns what it names.
@@ -206,9 +210,9 @@ impl Fence {
     /// # Errors
     /// A fence whose work failed: that is an error, never [`FenceState::Signalled`].
     pub fn poll(&self) -> Result<FenceState, ApiError> {
-        match answer(|error| self.object.poll(error))? {
+        match handle::status(|error| self.object.poll(error))? {
             Status::PENDING => Ok(FenceState::Pending),
-            _ => Ok(FenceState::Signalled),
+            status => handle::ok(status).map(|()| FenceState::Signalled),
         }
     }
 
@@ -217,7 +221,9 @@ impl Fence {
     /// # Errors
     /// [`Status::TIMEOUT`] when the time ran out, or the failure of the work it stands for.
     pub fn wait(&self, timeout: Duration) -> Result<(), ApiError> {
-        answer(|error| self.object.wait(nanoseconds(timeout), error)).map(drop)
+        handle::ok(handle::status(|error| {
+            self.object.wait(nanoseconds(timeout), error)
+        })?)
     }
 
     /// Makes a fence of `kind` that is signalled when this one is; the caller owns what comes
@@ -227,7 +233,9 @@ impl Fence {
     /// A kind that cannot be made of it.
     pub fn export(&self, kind: FenceKind) -> Result<NativeFence, ApiError> {
         let mut exported = NativeFence::none();
-        answer(|error| self.object.export(kind, &mut exported.0, error))?;
+        handle::ok(handle::status(|error| {
+            self.object.export(kind, &mut exported.0, error)
+        })?)?;
         Ok(exported)
     }
 }
@@ -256,7 +264,7 @@ impl Importer {
         error: &mut wire::Error,
         call: impl FnOnce(&facade::ImportObject, &mut wire::Error) -> Status,
     ) -> Status {
-        match self.device.call(|error| call(&self.object, error)) {
+        match self.device.status(|error| call(&self.object, error)) {
             Ok(status) => status,
             Err(failure) => {
                 fill(&mut error.subject, &failure.subject);

@@ -262,6 +262,9 @@ pub struct FeatureRequest {
     pub feature: String,
     /// All options of the feature, defaults included.
     pub options: Vec<OptionSetting>,
+    /// Number of the definition that the host knows, raised when values get another meaning: who
+    /// has another one refuses. 0 for a feature that the backend describes itself.
+    pub definition: u32,
 }
 
 /// How a device can read a feature's frames.

@@ -113,8 +113,8 @@ numbers! {
         TIMEOUT = -10, "timed out";
         /// The two sides of the boundary disagree about a layout.
         ABI = -11, "interface mismatch";
-        /// A panic or exception was stopped at the boundary. The object that answered so is
-        /// poisoned: it is destroyed and not called again.
+        /// A panic or exception was stopped at the boundary. The device that the call was for,
+        /// or the backend, is poisoned: it is closed and not called again.
         PANIC = -13, "panic";
     }
 }
@@ -280,7 +280,7 @@ numbers! {
     PlaneUse(u32) as "plane use" {
         /// Nothing: a field that was not filled in.
         NONE = 0, "no planes";
-        /// Luma alone.
+        /// Luma alone: the frames may come without chroma (4:0:0).
         LUMA = 1, "luma only";
         /// Every plane of the layout.
         ALL = 2, "every plane";

@@ -140,11 +140,12 @@ structs! {
         subject 16,
         message 144,
     }
-    Format: size 16, align 4, extensible false, draft false {
+    Format: size 32, align 4, extensible false, draft false {
         width 0,
         height 4,
         pixel_format 8,
         depth 12,
+        reserved 16,
     }
     Plane: size 24, align 8, extensible false, draft false {
         data 0,
@@ -152,15 +153,15 @@ structs! {
         width 16,
         height 20,
     }
-    Frame: size 128, align 8, extensible true, draft false {
+    Frame: size 144, align 8, extensible true, draft false {
         struct_size 0,
         memory 4,
         format 8,
-        planes 24,
-        device_frame 96,
-        object 104,
-        retain 112,
-        release 120,
+        planes 40,
+        device_frame 112,
+        object 120,
+        retain 128,
+        release 136,
     }
     FramePair: size 16, align 8, extensible false, draft false {
         reference 0,
@@ -184,10 +185,12 @@ structs! {
         name 0,
         value 16,
     }
-    FeatureRequest: size 32, align 8, extensible false, draft false {
+    FeatureRequest: size 40, align 8, extensible false, draft false {
         feature 0,
         options 16,
         option_count 24,
+        definition 32,
+        reserved 36,
     }
     Support: size 24, align 8, extensible true, draft false {
         struct_size 0,
@@ -195,12 +198,12 @@ structs! {
         memory_kinds 8,
         pixel_formats 16,
     }
-    PlanRequest: size 40, align 8, extensible true, draft false {
+    PlanRequest: size 56, align 8, extensible true, draft false {
         struct_size 0,
         reserved 4,
         format 8,
-        features 24,
-        feature_count 32,
+        features 40,
+        feature_count 48,
     }
     ExtractorInfo: size 24, align 8, extensible true, draft false {
         struct_size 0,
@@ -285,14 +288,14 @@ structs! {
         modifier 32,
         size 40,
     }
-    ImportDescriptor: size 200, align 8, extensible true, draft true {
+    ImportDescriptor: size 216, align 8, extensible true, draft true {
         struct_size 0,
         memory 4,
         format 8,
-        plane_count 24,
-        flags 28,
-        planes 32,
-        acquire 176,
+        plane_count 40,
+        flags 44,
+        planes 48,
+        acquire 192,
     }
     Import: size 64, align 8, extensible true, draft true {
         struct_size 0,

@@ -71,6 +71,7 @@ pub use author::{
     BackendImpl, BuiltinBackend, DeviceFrameImpl, DeviceImpl, ExtractorImpl, FenceImpl, ImportImpl,
 };
 pub use error::ApiError;
+pub use export::log;
 pub use float_environment::FloatEnvironment;
 pub use format::{Chroma, FormatError, FrameFormat, MAX_DIMENSION, PLANE_NAMES, Size};
 pub use frame::{

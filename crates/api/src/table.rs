@@ -1,8 +1,8 @@
 //! The host's side of a loaded library: a table of C functions becomes facade objects.
 //!
-//! What must stay true: an object is dropped once, after everything that was made of it; in
-//! debug builds, a function that comes back with another floating-point environment is told
-//! and undone, because scores depend on it.
+//! What must stay true: an object is dropped once, after everything that was made of it; a
+//! function that comes back with another floating-point environment is told and undone, because
+//! scores depend on it.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -98,11 +98,9 @@ impl Table {
 
 /// Calls a function of the library.
 fn call(error: &mut wire::Error, function: impl FnOnce(*mut wire::Error) -> Status) -> Status {
-    let before = cfg!(debug_assertions).then(FloatEnvironment::current);
+    let before = FloatEnvironment::current();
     let status = function(&raw mut *error);
-    if let Some(before) = before
-        && before != FloatEnvironment::current()
-    {
+    if before != FloatEnvironment::current() {
         before.restore();
         fill(&mut error.subject, "floating-point environment");
         fill(&mut error.message, "the library changed it during a call");
@@ -274,17 +272,20 @@ impl facade::Device for TableDevice {
         status
     }
 
-    fn import(&self) -> ROption<facade::ImportObject> {
-        match self.0.table.import {
-            Some(functions) => {
-                let import = TableImport {
-                    functions,
-                    device: self.0.clone(),
-                };
-                ROption::RSome(Import_TO::from_ptr(RBox::new(import), TD_Opaque))
-            }
-            None => ROption::RNone,
-        }
+    fn import(
+        &self,
+        import: &mut ROption<facade::ImportObject>,
+        error: &mut wire::Error,
+    ) -> Status {
+        let Some(functions) = self.0.table.import else {
+            return not_offered(error, "import");
+        };
+        let object = TableImport {
+            functions,
+            device: self.0.clone(),
+        };
+        *import = ROption::RSome(Import_TO::from_ptr(RBox::new(object), TD_Opaque));
+        Status::OK
     }
 }
 

@@ -13,7 +13,15 @@
 //! - Every field and function has a revision (`r1`, `r2` …), raised once a release: `cargo xtask
 //!   abi` compares the layout with `abi/plugin.lock` and accepts appends only. What is marked
 //!   *draft* is outside that promise: two sides use it only if their [`DRAFT`] numbers are equal.
-//! - A null function is one that is not offered.
+//! - A null function is one that is not offered. Fields and bits that no revision defines are
+//!   zero, and readers refuse others. Whoever talks to an older side says nothing that the
+//!   revision of [`Plugin::abi_chosen`] does not define.
+//! - The functions of a table may be called from any thread, several at once, those of one
+//!   extractor among them; what ends an object (`device_close`, `extractor_destroy`,
+//!   `frame_release`, `fence_destroy`) comes once, after all its other calls have returned. No
+//!   thread owns a device: each function sets what its runtime keeps for a thread.
+//! - A call succeeds with OK and nothing else, but for [`Import::fence_poll`], which may be
+//!   PENDING. After PANIC the device that the call was for, or the backend, is only closed.
 //! - Text and arrays that a plugin hands out in [`Plugin`], [`BackendInfo`], [`FeatureInfo`],
 //!   [`OptionInfo`] and [`OutputInfo`] live as long as the process; everything that is passed to
 //!   a function is valid until that function returns, and no longer.
@@ -132,6 +140,8 @@ pub struct Format {
     /// Bits of a sample, 8 to 16. Samples of 8 bits are bytes, deeper ones are 16-bit words in
     /// the machine's byte order with the value in the low bits.
     pub depth: u32,
+    /// Zero; for what the samples mean, such as their colours.
+    pub reserved: [u32; 4],
 }
 
 /// A plane in host memory.
@@ -150,7 +160,8 @@ pub struct Plane {
 
 /// A frame that the host lends for the length of a call. Nobody changes its samples. Who needs
 /// it for longer copies this struct and calls `retain` before the call returns, and `release`
-/// once for every `retain`, from any thread.
+/// once for every `retain`, from any thread and holding no lock: the last `release` of a device's
+/// frame calls [`Import::frame_release`].
 #[derive(Clone, Copy, Debug, StableAbi)]
 #[repr(C)]
 pub struct Frame {
@@ -237,6 +248,11 @@ pub struct FeatureRequest {
     pub options: *const OptionSetting,
     /// Number of options.
     pub option_count: usize,
+    /// Number of the definition that the host knows, raised when values get another meaning: who
+    /// has another one refuses. 0 for a feature that the backend describes itself.
+    pub definition: u32,
+    /// Zero.
+    pub reserved: u32,
 }
 
 /// How a device can read a feature's frames.
@@ -491,7 +507,7 @@ pub struct Import {
     /// The writer's [`DRAFT`].
     pub draft: u32,
     /// Makes a frame of the producer's memory. Nothing is copied through the host. Writes the
-    /// frame and the shape and memory kind that an extractor will see.
+    /// frame and the shape that an extractor will see.
     pub frame_import: Option<
         unsafe extern "C" fn(
             device: *mut DeviceObject,
@@ -620,7 +636,7 @@ pub struct Backend {
             error: *mut Error,
         ) -> Status,
     >,
-    /// Starts the work on one frame and names it by a ticket. Any order, any thread. Required.
+    /// Starts the work on one frame and names it by a ticket. Jobs come in any order. Required.
     pub extractor_submit: Option<
         unsafe extern "C" fn(
             extractor: *mut ExtractorObject,
@@ -631,7 +647,8 @@ pub struct Backend {
     >,
     /// Waits for a job and writes its values: each is the bits of a `double`, or an unsigned
     /// count where the feature's definition says so. `count` is [`ExtractorInfo::columns`].
-    /// A ticket is collected once. Required.
+    /// Whatever comes back, the ticket is spent, and refused if it comes again. Tickets that are
+    /// never collected end with the extractor. Required.
     pub extractor_collect: Option<
         unsafe extern "C" fn(
             extractor: *mut ExtractorObject,

@@ -65,6 +65,15 @@ fn admit(
         let message = "the CPU backend has no such feature";
         ApiError::new(Status::NOT_FOUND, name, message)
     })?;
+    let version = metric.definition().version;
+    if feature.definition != version {
+        let message = format!(
+            "definition {} is asked for, the CPU backend has {version}; install versions that go \
+             together",
+            feature.definition
+        );
+        return Err(ApiError::new(Status::NOT_SUPPORTED, name, message));
+    }
     let invalid = |message| ApiError::new(Status::INVALID, name, message);
     let options = Options::from_request(metric.definition(), feature)
         .map_err(|error| invalid(error.to_string()))?;

@@ -144,11 +144,20 @@ fn refusals_name_the_reason() {
     let unknown = FeatureRequest {
         feature: "dream".to_owned(),
         options: Vec::new(),
+        definition: 0,
     };
     let (status, text) = refuse(&unknown, &format);
     assert_eq!(
         (status, &*text),
         (Status::NOT_FOUND, "the CPU backend has no such feature")
+    );
+    let mut newer = feature("vif", &[]);
+    newer.definition += 1;
+    let (status, text) = refuse(&newer, &format);
+    assert_eq!(status, Status::NOT_SUPPORTED);
+    assert!(
+        text.starts_with("definition 2 is asked for, the CPU backend has 1"),
+        "{text}"
     );
     let mut wrong = feature("vif", &[]);
     wrong.options[0].name = "deb".to_owned();

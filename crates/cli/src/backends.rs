@@ -54,8 +54,14 @@ impl Backends {
         let ids = builtins.iter().map(|backend| backend.info().id.as_str());
         let mut loader = Loader::from_process().with_builtins(ids);
         let unprobed = std::env::var_os(PROBE_VARIABLE).is_some_and(|value| value == "0");
-        if !unprobed && let Ok(program) = std::env::current_exe() {
-            loader = loader.with_probe(Probe::new(program, [PROBE_COMMAND]));
+        if !unprobed {
+            match std::env::current_exe() {
+                Ok(program) => loader = loader.with_probe(Probe::new(program, [PROBE_COMMAND])),
+                Err(error) => note(&format!(
+                    "vmafx: warning: backends are opened without being tried first, because this \
+                     program does not find itself: {error}\n"
+                )),
+            }
         }
         let loaded = loader.load();
         let installed = loaded.backends.iter();

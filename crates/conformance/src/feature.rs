@@ -106,6 +106,10 @@ impl Feature {
             options: settings
                 .map(|option| OptionSetting::new(&option.name, option.default.clone()))
                 .collect(),
+            definition: match self.origin {
+                Origin::Program(metric) => metric.definition().version,
+                _ => 0,
+            },
         }
     }
 

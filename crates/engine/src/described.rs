@@ -158,6 +158,7 @@ fn definition(description: &FeatureDescription) -> &'static Definition {
     });
     Box::leak(Box::new(Definition {
         name: keep(&description.name),
+        version: 0,
         summary: keep(&description.summary),
         source: keep(&description.source),
         min_size: description.min_size,

@@ -14,8 +14,8 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use vmafx_api::{
-    ApiError, Backend, BackendInfo, Device, Extractor, FeatureRequest, FrameFormat, OpenRequest,
-    PlanRequest, Status,
+    ApiError, Backend, BackendInfo, Device, Extractor, FeatureRequest, FrameFormat, MemoryKind,
+    OpenRequest, PlanRequest, Status,
 };
 use vmafx_metrics::{Output, option_text};
 
@@ -137,15 +137,44 @@ impl Candidate<'_> {
         format!("{}:{}", self.backend.info().id, self.request.index)
     }
 
+    /// The device, if it computes `feature` for frames of `format` in memory of kind `memory`.
     fn supports(
         &mut self,
         feature: &FeatureRequest,
         format: &FrameFormat,
-    ) -> Result<Device, ApiError> {
+        memory: MemoryKind,
+    ) -> Result<Device, Refusal> {
         let open = || self.backend.open(&self.request);
-        let device = self.opened.get_or_insert_with(open).clone()?;
-        device.supports(feature, format)?;
-        Ok(device)
+        let opened = self.opened.get_or_insert_with(open).clone();
+        let device = opened.map_err(|reason| Refusal::Told(reason.to_string()))?;
+        let support = device.supports(feature, format);
+        let support = support.map_err(|reason| match reason.status {
+            Status::NOT_FOUND => Refusal::Unknown(reason.to_string()),
+            _ => Refusal::Told(reason.to_string()),
+        })?;
+        let kinds = support.memory_kinds;
+        match kinds.contains(memory) {
+            true => Ok(device),
+            false => Err(Refusal::Told(format!(
+                "it reads the feature's frames in {kinds}, those of the run are in {memory}"
+            ))),
+        }
+    }
+}
+
+/// Why a device does not compute a feature.
+enum Refusal {
+    /// It knows no such feature, so it was never a candidate for it.
+    Unknown(String),
+    /// Anything else, which a user is told.
+    Told(String),
+}
+
+impl Refusal {
+    fn text(&self) -> &str {
+        match self {
+            Refusal::Unknown(text) | Refusal::Told(text) => text,
+        }
     }
 }
 
@@ -229,20 +258,22 @@ pub(crate) fn register(
     for spec in features {
         let feature = spec.options.request();
         // Devices that do not take the feature, with their reasons.
-        let mut passed: Vec<(String, ApiError)> = Vec::new();
+        let mut passed: Vec<(String, Refusal)> = Vec::new();
         let mut concerned = candidates
             .iter_mut()
             .filter(|candidate| described::concerns(candidate.backend, &spec));
-        let found = concerned.find_map(|candidate| match candidate.supports(&feature, format) {
-            Ok(device) => Some(device),
-            Err(reason) => {
-                passed.push((candidate.name(), reason));
-                None
+        let found = concerned.find_map(|candidate| {
+            match candidate.supports(&feature, format, request.memory) {
+                Ok(device) => Some(device),
+                Err(reason) => {
+                    passed.push((candidate.name(), reason));
+                    None
+                }
             }
         });
         let Some(device) = found else {
             let passed = passed.into_iter();
-            let passed = passed.map(|(device, reason)| (device, reason.to_string()));
+            let passed = passed.map(|(device, reason)| (device, reason.text().to_owned()));
             let passed = passed.chain(silent.iter().cloned()).collect();
             refusals.push(refused(&spec, wanted, passed));
             continue;
@@ -252,16 +283,19 @@ pub(crate) fn register(
             devices.push(device.clone());
             devices.len() - 1
         });
-        // Who does not know a feature at all was never a candidate for it.
-        let passed = passed
-            .into_iter()
-            .filter(|(_, reason)| reason.status != Status::NOT_FOUND);
-        warnings.extend(passed.map(|(from, reason)| Warning::Fallback {
-            feature: spec.name().to_owned(),
-            from,
-            to: name(&devices[number]),
-            reason: reason.to_string(),
-        }));
+        warnings.extend(
+            passed
+                .into_iter()
+                .filter_map(|(from, reason)| match reason {
+                    Refusal::Unknown(_) => None,
+                    Refusal::Told(reason) => Some(Warning::Fallback {
+                        feature: spec.name().to_owned(),
+                        from,
+                        to: name(&devices[number]),
+                        reason,
+                    }),
+                }),
+        );
         placed.push((spec, number));
     }
     if !refusals.is_empty() {

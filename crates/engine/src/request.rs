@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
-use vmafx_api::{FrameFormat, OptionSetting};
+use vmafx_api::{FrameFormat, MemoryKind, OptionSetting};
 use vmafx_metrics::{Metric, Options, Planes};
 
 use crate::described::FeatureCatalog;
@@ -25,6 +25,9 @@ pub struct Request {
     pub threads: usize,
     /// Only this device may be used: `backend` or `backend:number`. Default: any.
     pub device: Option<String>,
+    /// Where the frames to be submitted are: a feature goes to a device that reads them there.
+    /// Default: host memory.
+    pub memory: MemoryKind,
     /// Options of backends, given to every device of theirs that is opened. Default: none.
     pub backend_options: Vec<BackendOption>,
     /// Frames up to which a shift between the clips is looked for, in host frames only; 0 = not
@@ -49,6 +52,7 @@ impl Default for Request {
             subsample: NonZeroU32::MIN,
             threads: 0,
             device: None,
+            memory: MemoryKind::HOST,
             backend_options: Vec::new(),
             alignment_range: 5,
             extra_pooling: Vec::new(),

@@ -5,7 +5,6 @@
 //! way as there are workers. Deeper queues of a device will attach between submit and collect: a
 //! job owns its frames, so a worker may hold several tickets and collect the oldest.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -129,14 +128,11 @@ fn score(
 /// Runs `work` for a frame; a panic becomes an error.
 pub(crate) fn caught<R>(frame: u64, work: impl FnOnce() -> R) -> Result<R, EngineError> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
-        let payload: &(dyn Any + Send) = &*payload;
-        let text = payload
-            .downcast_ref::<&str>()
-            .copied()
-            .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        EngineError::Panic {
-            frame,
-            message: text.unwrap_or("a panic without a message").to_owned(),
-        }
+        let text = payload.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        let message = text.unwrap_or("a panic without a message").to_owned();
+        // Its destructor could panic in turn, and nobody would catch that.
+        std::mem::forget(payload);
+        EngineError::Panic { frame, message }
     })
 }

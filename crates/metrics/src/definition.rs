@@ -173,6 +173,9 @@ pub enum Planes {
 pub struct Definition {
     /// Name of the feature.
     pub name: &'static str,
+    /// Number of this definition: raised when columns or their meaning change, so that a backend
+    /// that was built with another one refuses the feature.
+    pub version: u32,
     /// One line for lists.
     pub summary: &'static str,
     /// Paper, standard or upstream file that defines it.

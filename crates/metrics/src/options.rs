@@ -108,6 +108,7 @@ impl Options {
         let settings = self.definition.options.iter().zip(&self.values);
         FeatureRequest {
             feature: self.definition.name.to_owned(),
+            definition: self.definition.version,
             options: settings
                 .map(|(info, value)| OptionSetting {
                     name: info.name.to_owned(),
@@ -341,6 +342,7 @@ mod tests {
 
     static DEFINITION: Definition = Definition {
         name: "sample",
+        version: 1,
         summary: "",
         source: "",
         min_size: (1, 1),

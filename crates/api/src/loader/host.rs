@@ -4,12 +4,11 @@
 //! plugin may log from any thread and at any time, its entry included, so the sink must not
 //! call into the loader.
 
-use std::any::Any;
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::record::one_line;
+use crate::guard::run_quietly;
 use crate::kinds::LogLevel;
 use crate::wire::{ABI_REVISION, Host, Text};
 
@@ -73,9 +72,7 @@ unsafe extern "C" fn take_line(context: *mut c_void, level: LogLevel, text: Text
     let bytes = unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), size) };
     let line = one_line(&String::from_utf8_lossy(bytes));
     // A panic of the sink must not run into the plugin's frames.
-    let stopped: Result<(), Box<dyn Any + Send>> =
-        catch_unwind(AssertUnwindSafe(|| log(level, origin, &line)));
-    drop(stopped);
+    run_quietly(|| log(level, origin, &line));
 }
 
 #[cfg(test)]

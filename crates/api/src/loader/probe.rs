@@ -105,6 +105,8 @@ pub fn answer_probe(library: &Path) -> ExitCode {
             )
         }
     };
+    // As a host ends, so that a plugin that counts on it is not met in the middle of its threads.
+    super::quiesce();
     let mut out = std::io::stdout();
     match out.write_all(verdict.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -27,6 +27,7 @@ fn refusals_explained(candidate: &Candidate) -> Verdict {
     let unknown = FeatureRequest {
         feature: "no_such_feature".to_owned(),
         options: Vec::new(),
+        definition: 0,
     };
     bench.each(|case| {
         let (device, format) = (&bench.device, &case.format);

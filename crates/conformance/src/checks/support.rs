@@ -89,6 +89,7 @@ fn unknown_feature_refused(candidate: &Candidate) -> Verdict {
         let request = FeatureRequest {
             feature: name.to_owned(),
             options: Vec::new(),
+            definition: 0,
         };
         let what = format!("feature `{name}`");
         refusal_as(Status::NOT_FOUND, &what, device.supports(&request, &format))?;
@@ -221,6 +222,7 @@ fn prepare_refuses_alike(candidate: &Candidate) -> Verdict {
         let unknown = FeatureRequest {
             feature: "no_such_feature".to_owned(),
             options: Vec::new(),
+            definition: 0,
         };
         let plan = [good.clone(), unknown];
         let what = format!("a plan of {case} and of `no_such_feature`");

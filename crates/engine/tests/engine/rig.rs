@@ -48,6 +48,7 @@ const STEP: Output = Output {
 
 static PROBE: Definition = Definition {
     name: "probe",
+    version: 1,
     summary: "difference of the first samples",
     source: "this file",
     min_size: (16, 16),
@@ -67,6 +68,7 @@ static PROBE: Definition = Definition {
 
 static STEP_DEFINITION: Definition = Definition {
     name: "step",
+    version: 1,
     summary: "motion of the first sample",
     source: "this file",
     min_size: (1, 1),

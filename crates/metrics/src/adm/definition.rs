@@ -28,6 +28,7 @@ const fn plain(name: &'static str) -> Output {
 
 static DEFINITION: Definition = Definition {
     name: NAME,
+    version: 1,
     summary: "Detail loss (adm2), added detail (aim) and both together (adm3), luma only",
     source: "Li, Zhang, Ma, Ngan 2011, IEEE Trans. Multimedia 13(5); libvmaf integer_adm.c",
     min_size: (MIN_SIZE, MIN_SIZE),

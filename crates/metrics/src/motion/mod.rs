@@ -31,6 +31,7 @@ pub const MIN_SIZE: u32 = 3;
 
 static DEFINITION: Definition = Definition {
     name: "motion",
+    version: 1,
     summary: "blurred frame difference of the reference, integer arithmetic",
     source: "Li et al., Toward a practical perceptual video quality metric, 2016; \
              libvmaf integer_motion.c",

@@ -20,6 +20,7 @@ use crate::{Clip, Options};
 
 static DEFINITION: Definition = Definition {
     name: "psnr",
+    version: 1,
     summary: "peak signal-to-noise ratio of each plane",
     source: "ITU-T J.340; libvmaf integer_psnr.c",
     min_size: (1, 1),

@@ -26,6 +26,7 @@ pub const MIN_SIZE: u32 = 16;
 
 static DEFINITION: Definition = Definition {
     name: "vif",
+    version: 1,
     summary: "visual information fidelity in four scales, integer arithmetic",
     source: "Sheikh and Bovik, Image information and visual quality, IEEE TIP 15(2), 2006; \
              libvmaf integer_vif.c",
