@@ -7,7 +7,7 @@
 //!
 //! The sum is a whole number below 2^53 and there is one division, so that this plugin, `edge.c`
 //! and `edge.cpp` give the same bits. This one also reads frames that stay where their producer
-//! has them ([`import`]).
+//! has them (`import`).
 
 mod import;
 
