@@ -34,7 +34,11 @@ macro_rules! extensible {
         // which may be zero.
         unsafe impl Extensible for wire::$name {
             const NAME: &'static str = stringify!($name);
-            const INTRODUCED: u32 = $introduced;
+            const INTRODUCED: u32 = match cfg!(target_pointer_width = "64") {
+                true => $introduced,
+                // The widths differ, and no release of the wire has been of that kind.
+                false => size_of::<wire::$name>() as u32,
+            };
 
             fn empty() -> Self {
                 // SAFETY: all zeros is a valid value, see above.
@@ -53,33 +57,35 @@ macro_rules! extensible {
     )* };
 }
 
-// The size at introduction stays when a struct grows: then the number takes the place of
-// `size_of`, with the widths of a 64-bit machine.
+// Bytes of each struct in the revision that introduced it, on a 64-bit machine. They stay when a
+// struct grows; `abi/plugin.lock` has them, too.
 extensible! {
-    Error: size_of::<wire::Error>() as u32;
-    Frame: size_of::<wire::Frame>() as u32;
-    Job: size_of::<wire::Job>() as u32;
-    Support: size_of::<wire::Support>() as u32;
-    PlanRequest: size_of::<wire::PlanRequest>() as u32;
-    ExtractorInfo: size_of::<wire::ExtractorInfo>() as u32;
-    OptionInfo: size_of::<wire::OptionInfo>() as u32;
-    OutputInfo: size_of::<wire::OutputInfo>() as u32;
-    FeatureInfo: size_of::<wire::FeatureInfo>() as u32;
-    BackendInfo: size_of::<wire::BackendInfo>() as u32;
-    DeviceInfo: size_of::<wire::DeviceInfo>() as u32;
-    DeviceDescriptor: size_of::<wire::DeviceDescriptor>() as u32;
+    Error: 2192;
+    Frame: 144;
+    Job: 40;
+    Support: 24;
+    PlanRequest: 56;
+    ExtractorInfo: 24;
+    OptionInfo: 112;
+    OutputInfo: 24;
+    FeatureInfo: 104;
+    BackendInfo: 72;
+    DeviceInfo: 392;
+    DeviceDescriptor: 48;
     ImportDescriptor: size_of::<wire::ImportDescriptor>() as u32;
     Import: size_of::<wire::Import>() as u32;
-    Backend: size_of::<wire::Backend>() as u32;
-    Plugin: size_of::<wire::Plugin>() as u32;
-    Host: size_of::<wire::Host>() as u32;
+    Backend: 120;
+    Plugin: 64;
+    Host: 48;
 }
 
 /// What is wrong with a struct's size.
 fn check<T: Extensible>(size: u32) -> Result<usize, ApiError> {
-    if !(T::INTRODUCED..=MAX_STRUCT_SIZE).contains(&size) {
+    // A struct of any revision ends where a field ends, which is at a multiple of its alignment.
+    let whole = (size as usize).is_multiple_of(align_of::<T>());
+    if !whole || !(T::INTRODUCED..=MAX_STRUCT_SIZE).contains(&size) {
         let message = format!(
-            "{} has struct_size {size}, outside {} to {MAX_STRUCT_SIZE}",
+            "{} has struct_size {size}, outside {} to {MAX_STRUCT_SIZE} or in the middle of a field",
             T::NAME,
             T::INTRODUCED
         );
@@ -239,7 +245,7 @@ mod tests {
     #[repr(C)]
     struct Older {
         info: wire::ExtractorInfo,
-        sentinel: u32,
+        sentinel: u64,
     }
 
     #[test]
@@ -253,8 +259,8 @@ mod tests {
         let copy = unsafe { read(&raw const older.info) }.unwrap();
         assert_eq!((copy.columns, copy.history), (7, 0));
         // A newer writer has more than this side knows: the rest is not looked at.
-        older.info.struct_size += 4;
-        // SAFETY: `sentinel` makes the four bytes more readable.
+        older.info.struct_size += 8;
+        // SAFETY: `sentinel` makes the eight bytes more readable.
         let copy = unsafe { read((&raw const older).cast::<wire::ExtractorInfo>()) }.unwrap();
         assert_eq!(copy.struct_size as usize, size_of::<wire::ExtractorInfo>());
         let mut value = copy;
@@ -269,7 +275,8 @@ mod tests {
 
     #[test]
     fn lies_about_sizes_are_refused() {
-        for size in [0, 4, MAX_STRUCT_SIZE + 1, u32::MAX] {
+        let whole = size_of::<wire::DeviceInfo>() as u32;
+        for size in [0, 4, whole + 4, MAX_STRUCT_SIZE + 8, u32::MAX] {
             let mut info = wire::DeviceInfo::empty();
             info.struct_size = size;
             // SAFETY: refused before anything past the first field is read.
