@@ -269,7 +269,7 @@ mod tests {
         unsafe { write((&raw mut older).cast::<wire::ExtractorInfo>(), &value) }.unwrap();
         assert_eq!((older.info.history, older.sentinel), (3, 0xdead_beef));
         // The caller is the one who says how large its struct is.
-        let stated = size_of::<wire::ExtractorInfo>() as u32 + 4;
+        let stated = size_of::<wire::ExtractorInfo>() as u32 + 8;
         assert_eq!(older.info.struct_size, stated);
     }
 

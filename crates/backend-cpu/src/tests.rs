@@ -87,7 +87,7 @@ fn it_is_registered_and_describes_itself() {
     let error = device().import(&nothing).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cpu:0: the device takes in no frames of others (not supported)"
+        "device: the device takes in no frames of others (not supported)"
     );
     let error = backend.open(&OpenRequest::new(1)).unwrap_err();
     assert_eq!(error.status, Status::NOT_FOUND);
