@@ -312,8 +312,8 @@ mod tests {
         );
         one(
             "crates/cli/src/a.rs",
-            &("//! x\n".to_owned() + &"\n".repeat(700)),
-            "701 lines",
+            &("//! x\n".to_owned() + &"\n".repeat(MAX_LINES)),
+            "751 lines",
         );
     }
 

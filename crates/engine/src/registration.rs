@@ -321,6 +321,7 @@ fn refused(spec: &FeatureSpec, wanted: Option<&str>, passed: Vec<Reason>) -> Set
     let reasons = |passed: Vec<Reason>| {
         let texts: Vec<_> = passed.iter().map(|(d, r)| format!("{d}: {r}")).collect();
         match texts.is_empty() {
+            true if wanted.is_some() => "it offers no such feature".to_owned(),
             true => "there is no device".to_owned(),
             false => texts.join(", "),
         }

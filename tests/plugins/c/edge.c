@@ -146,8 +146,9 @@ static void device_close(vmafx_plugin_device_object *device) {
     (void)device;
 }
 
-/* The weight of a request, or 0 and the reason. */
-static uint64_t weight_of(const vmafx_plugin_feature_request *feature, vmafx_plugin_status *status,
+/* The weight of a request, or 0 and the reason why it is refused. */
+static uint64_t weight_of(const vmafx_plugin_feature_request *feature,
+                          const vmafx_plugin_format *format, vmafx_plugin_status *status,
                           vmafx_plugin_error *error) {
     const vmafx_plugin_option_value *value;
     if (!is(feature->feature, "edge")) {
@@ -163,6 +164,10 @@ static uint64_t weight_of(const vmafx_plugin_feature_request *feature, vmafx_plu
         *status = fail(error, VMAFX_PLUGIN_STATUS_RANGE, "weight", "a whole number from 1 to 16");
         return 0;
     }
+    if (format->width < 2) {
+        *status = fail(error, VMAFX_PLUGIN_STATUS_RANGE, "width", "a gradient takes two samples");
+        return 0;
+    }
     return (uint64_t)value->whole;
 }
 
@@ -172,9 +177,7 @@ static vmafx_plugin_status device_supports(vmafx_plugin_device_object *device,
                                            vmafx_plugin_support *support, vmafx_plugin_error *error) {
     vmafx_plugin_status status = OK;
     (void)device;
-    if (weight_of(feature, &status, error) == 0) return status;
-    if (format->width < 2)
-        return fail(error, VMAFX_PLUGIN_STATUS_RANGE, "width", "a gradient takes two samples");
+    if (weight_of(feature, format, &status, error) == 0) return status;
     if (VMAFX_PLUGIN_HAS(vmafx_plugin_support, support, memory_kinds))
         support->memory_kinds = VMAFX_PLUGIN_BIT(VMAFX_PLUGIN_MEMORY_KIND_HOST);
     if (VMAFX_PLUGIN_HAS(vmafx_plugin_support, support, pixel_formats))
@@ -195,7 +198,7 @@ static vmafx_plugin_status device_prepare(vmafx_plugin_device_object *device,
     if (made == NULL) return fail(error, VMAFX_PLUGIN_STATUS_NO_MEMORY, "plan", "memory ran out");
     made->feature_count = plan->feature_count;
     for (i = 0; i < plan->feature_count; ++i) {
-        made->weights[i] = weight_of(&plan->features[i], &status, error);
+        made->weights[i] = weight_of(&plan->features[i], &plan->format, &status, error);
         if (made->weights[i] == 0) {
             free(made);
             return status;

@@ -61,19 +61,28 @@ private:
 
 class Processor final : public vmafx::Device {
 public:
-    vmafx::Support supports(const vmafx::FeatureRequest &feature, const vmafx::Format &) const override {
-        static_cast<void>(weight(feature));
+    vmafx::Support supports(const vmafx::FeatureRequest &feature,
+                            const vmafx::Format &format) const override {
+        static_cast<void>(weight(feature, format));
         return {};
     }
 
     std::unique_ptr<vmafx::Extractor> prepare(const vmafx::Plan &plan) override {
         std::vector<uint64_t> weights;
-        for (const vmafx::FeatureRequest &feature : plan.features) weights.push_back(weight(feature));
+        for (const vmafx::FeatureRequest &feature : plan.features) 
+            weights.push_back(weight(feature, plan.format));
         return std::make_unique<Edges>(std::move(weights));
     }
 
 private:
-    static uint64_t weight(const vmafx::FeatureRequest &feature) {
+    static uint64_t weight(const vmafx::FeatureRequest &feature, const vmafx::Format &format) {
+        const uint64_t weight = weight_of(feature);
+        if (format.width < 2)
+            throw vmafx::Error(vmafx::Status::range, "width", "a gradient takes two samples");
+        return weight;
+    }
+
+    static uint64_t weight_of(const vmafx::FeatureRequest &feature) {
         if (feature.name == "edge_change") {
             feature.options.only({});
             return 0;

@@ -216,7 +216,7 @@ words! {
         TimedOut = "timed-out";
         /// The plugin ended the child process.
         Exited = "exited";
-        /// The child process could not be started.
+        /// The child process could not be started, or gave no verdict that can be read.
         ProbeFailed = "probe-failed";
     }
 }

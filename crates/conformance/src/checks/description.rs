@@ -1,14 +1,12 @@
 //! What a backend says of itself, before a device is opened.
 
-use std::collections::BTreeSet;
-
 use vmafx_api::loader::Reason;
 use vmafx_api::{FeatureDescription, MAX_DIMENSION};
 
 use crate::candidate::Candidate;
 use crate::check::{Check, Ending, Verdict, ensure, fail, skip};
 
-pub(super) static CHECKS: [Check; 6] = [
+pub(super) static CHECKS: [Check; 5] = [
     Check::required(
         "version-semantic",
         "The backend's version is a semantic version, and its name one line for people.",
@@ -24,11 +22,6 @@ pub(super) static CHECKS: [Check; 6] = [
         "features-documented",
         "Every described feature has a summary and a source, and every option a help text.",
         features_documented,
-    ),
-    Check::required(
-        "option-names-distinct",
-        "No option's alias is the name or alias of another option of its feature.",
-        option_names_distinct,
     ),
     Check::required(
         "smallest-sizes-possible",
@@ -113,25 +106,6 @@ fn features_documented(candidate: &Candidate) -> Verdict {
         for option in &feature.options {
             let what = format!("the help text of `{name}.{}`", option.name);
             one_line(&what, &option.help)?;
-        }
-    }
-    Ok(())
-}
-
-fn option_names_distinct(candidate: &Candidate) -> Verdict {
-    for feature in described(candidate)? {
-        let mut taken = BTreeSet::new();
-        for option in &feature.options {
-            let own = BTreeSet::from([&option.name, &option.alias]);
-            for name in own {
-                ensure(taken.insert(name), || {
-                    format!(
-                        "two options of feature `{}` answer to `{name}`; give each name and alias \
-                         to one of them",
-                        feature.name
-                    )
-                })?;
-            }
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ fn candidate(defect: Option<Defect>) -> Candidate {
 }
 
 /// Each defect, the check that has to find it, and a part of the reason.
-const FOUND: [(Defect, &str, &str); 61] = [
+const FOUND: [(Defect, &str, &str); 60] = [
     (Defect::VersionIsAWord, "version-semantic", "`newest`"),
     (
         Defect::NameIsTwoLines,
@@ -40,7 +40,6 @@ const FOUND: [(Defect, &str, &str); 61] = [
         "features-documented",
         "the help text of `gap.offset`",
     ),
-    (Defect::AliasTwice, "option-names-distinct", "answer to `g`"),
     (
         Defect::SmallestIsNothing,
         "smallest-sizes-possible",

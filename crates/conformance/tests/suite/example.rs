@@ -22,7 +22,6 @@ pub(crate) enum Defect {
     ScoreOfTheProgram,
     NoSummary,
     NoHelp,
-    AliasTwice,
     SmallestIsNothing,
     DevicesChangeNames,
     DeviceHasNoName,
@@ -150,7 +149,6 @@ impl BackendImpl for Example {
             Some(Defect::ScoreOfTheProgram) => gap.outputs[1] = "psnr_y".to_owned(),
             Some(Defect::NoSummary) => gap.summary.clear(),
             Some(Defect::NoHelp) => gap.options[1].help.clear(),
-            Some(Defect::AliasTwice) => gap.options[1].alias = "g".to_owned(),
             Some(Defect::SmallestIsNothing) => gap.min_size = (0, 4),
             _ => {}
         }

@@ -89,8 +89,12 @@ impl DeviceImpl for Scorer {
         device_info()
     }
 
-    fn supports(&self, feature: &FeatureRequest, _: &FrameFormat) -> Result<Support, ApiError> {
-        weight(feature)?;
+    fn supports(
+        &self,
+        feature: &FeatureRequest,
+        format: &FrameFormat,
+    ) -> Result<Support, ApiError> {
+        weight(feature, format)?;
         let mut support = Support::host();
         support.memory_kinds = MEMORY;
         support.pixel_formats = PixelFormats::PLANAR;
@@ -98,7 +102,8 @@ impl DeviceImpl for Scorer {
     }
 
     fn prepare(&self, plan: &PlanRequest<'_>) -> Result<Box<dyn ExtractorImpl>, ApiError> {
-        let weights = plan.features.iter().map(weight);
+        let weights = plan.features.iter();
+        let weights = weights.map(|feature| weight(feature, &plan.format));
         Ok(Box::new(Edges {
             weights: weights.collect::<Result<_, _>>()?,
             next: AtomicU64::new(0),
@@ -112,13 +117,17 @@ impl DeviceImpl for Scorer {
 }
 
 /// The one option of the feature.
-fn weight(feature: &FeatureRequest) -> Result<u64, ApiError> {
+fn weight(feature: &FeatureRequest, format: &FrameFormat) -> Result<u64, ApiError> {
     if feature.feature != FEATURE {
         let message = format!("`{FEATURE}` is computed here and nothing else");
         return Err(ApiError::new(Status::NOT_FOUND, &feature.feature, message));
     }
     match feature.options.as_slice() {
         [option] => match (option.name.as_str(), &option.value) {
+            ("weight", &OptionValue::Int(_)) if format.width() < 2 => {
+                let message = "a gradient takes two samples";
+                Err(ApiError::new(Status::RANGE, "width", message))
+            }
             ("weight", &OptionValue::Int(weight @ 1..=16)) => Ok(u64::from(weight.unsigned_abs())),
             (name, value) => {
                 let message = format!("{value:?} is not a whole number of 1 to 16");
