@@ -48,7 +48,7 @@ const GARBLED: &str = "SUBMIT=memset(error->subject, 0xff, sizeof error->subject
     memset(error->message, 0xfe, sizeof error->message); (void)job; return -6";
 const GROWN: &str = "SUBMIT=error->struct_size = UINT32_MAX; (void)job; return -6";
 
-const CALLS: [Bad; 25] = [
+const CALLS: [Bad; 27] = [
     (
         "endless-devices",
         &["DEFECT=table.device_count = many_devices; table.device_info = any_device;"],
@@ -71,13 +71,13 @@ const CALLS: [Bad; 25] = [
         "open-pending",
         &[OPEN, "STATUS=1"],
         INTERNAL,
-        "device: the backend answered OK",
+        "the backend answered pending, which is no answer",
     ),
     (
         "open-42",
         &[OPEN, "STATUS=42"],
         INTERNAL,
-        "device: the backend answered OK",
+        "the backend answered status 42, which is no answer",
     ),
     (
         "open-mute",
@@ -113,7 +113,7 @@ const CALLS: [Bad; 25] = [
         "prepare-99",
         &[PREPARE, "STATUS=99"],
         INTERNAL,
-        "extractor: the backend answered OK",
+        "the backend answered status 99, which is no answer",
     ),
     (
         "history-17",
@@ -162,6 +162,18 @@ const CALLS: [Bad; 25] = [
         &[SUBMIT, "SUBMIT=(void)job; return -5"],
         Status::BUSY,
         "no reason (busy)",
+    ),
+    (
+        "submit-pending",
+        &[SUBMIT, "SUBMIT=(void)job; return 1"],
+        INTERNAL,
+        "the backend answered pending, which is no answer",
+    ),
+    (
+        "collect-pending",
+        &[COLLECT, "COLLECTED=1"],
+        INTERNAL,
+        "the backend answered pending, which is no answer",
     ),
     (
         "submit-float",

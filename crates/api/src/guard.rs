@@ -608,3 +608,41 @@ impl FenceState {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Panics when it is dropped.
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+
+    trait Author: Send {}
+    impl Author for Bomb {}
+
+    #[test]
+    fn whatever_a_panic_carries_stays_behind_the_guard() {
+        let mut error = wire::Error::empty();
+        let status = run(&mut error, || std::panic::panic_any(Bomb));
+        assert_eq!(status, Status::PANIC);
+        let text = crate::sized::text_of(&error.message);
+        assert_eq!(text, "a panic without a message");
+        run_quietly(|| std::panic::panic_any(Bomb));
+        drop(Guarded::<dyn Author>::new(Box::new(Bomb)));
+    }
+
+    #[test]
+    fn an_error_is_never_an_answer() {
+        for status in [Status::OK, Status::PENDING, Status(42)] {
+            let mut error = wire::Error::empty();
+            let failed = || Err(ApiError::new(status, "here", "no").with_code(7));
+            assert_eq!(run(&mut error, failed), Status::INTERNAL);
+            assert_eq!(error.code, 7);
+        }
+    }
+}

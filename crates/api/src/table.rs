@@ -278,7 +278,12 @@ impl facade::Device for TableDevice {
         error: &mut wire::Error,
     ) -> Status {
         let Some(functions) = self.0.table.import else {
-            return not_offered(error, "import");
+            fill(&mut error.subject, "device");
+            fill(
+                &mut error.message,
+                "the device takes in no frames of others",
+            );
+            return Status::NOT_SUPPORTED;
         };
         let object = TableImport {
             functions,

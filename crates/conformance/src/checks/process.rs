@@ -42,7 +42,7 @@ fn watch<T>(function: &str, call: impl FnOnce() -> Result<T, Ending>) -> Result<
              from {before:?} to {after:?}; restore it before returning"
         ));
     }
-    // In debug builds the host's side of a table sees it first.
+    // Of a loaded library the host's side of the table sees it first.
     let seen = |ending: &Ending| matches!(ending, Ending::Failed(text) if text.contains("floating-point environment"));
     match answer {
         Err(ending) if seen(&ending) => fail(format!(

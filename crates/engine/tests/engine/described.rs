@@ -1,6 +1,6 @@
 //! Features that a backend brings along: how they are found, run, named and checked.
 
-use vmafx_api::{FeatureDescription, OptionDescription, OptionValue};
+use vmafx_api::{FeatureDescription, MemoryKind, OptionDescription, OptionValue};
 use vmafx_engine::{
     Context, EngineError, ErrorKind, FeatureCatalog, OutputFormat, Precision, Request,
 };
@@ -130,4 +130,41 @@ fn limits_and_options_of_a_description_are_kept() {
     }
     let error = catalog.feature("shrap", []).unwrap_err();
     assert!(error.to_string().contains("sharp"), "{error}");
+}
+
+/// A device that was counted and does not open, and one that reads the frames elsewhere, are told
+/// of where another takes their feature.
+#[test]
+fn devices_that_cannot_be_used_are_told_of() {
+    let gone = Behaviour {
+        gone: true,
+        priority: 2,
+        ..Behaviour::default()
+    };
+    let elsewhere = Behaviour {
+        reads: Some(MemoryKind::DMA_BUF),
+        priority: 1,
+        ..Behaviour::default()
+    };
+    let backends = [
+        Fake::named("gone", gone),
+        Fake::named("far", elsewhere),
+        Fake::named("near", Behaviour::default()),
+    ];
+    let context =
+        Context::with_backends(format(16, 16, 8), request(&["probe"], 1), &backends).unwrap();
+    assert_eq!(context.features()[0].backend, "near");
+    let texts: Vec<_> = context.warnings().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        [
+            "feature probe runs on near:0, not on gone:0: index: it was unplugged (not found)",
+            "feature probe runs on near:0, not on far:0: it reads the feature's frames in dma-buf, \
+             those of the run are in host memory",
+        ]
+    );
+    let mut elsewhere = request(&["probe"], 1);
+    elsewhere.memory = MemoryKind::DMA_BUF;
+    let context = Context::with_backends(format(16, 16, 8), elsewhere, &backends).unwrap();
+    assert_eq!(context.features()[0].backend, "far");
 }

@@ -14,7 +14,7 @@ use vmafx_api::{
     ApiError, Backend, BackendImpl, BackendInfo, Chroma, DeviceFrame, DeviceFrameImpl, DeviceImpl,
     DeviceInfo, ExtractorImpl, FeatureDescription, FeatureRequest, FenceKind, FenceState,
     FrameFormat, FramePool, FrameRef, HostFrame, ImportDescriptor, ImportImpl, Job, MemoryKind,
-    NativeFence, OpenRequest, PlanRequest, Samples, Status, Support, Ticket, Value,
+    MemoryKinds, NativeFence, OpenRequest, PlanRequest, Samples, Status, Support, Ticket, Value,
 };
 use vmafx_engine::{Context, EngineError, FeatureSpec, Outcome, OutputFormat, Precision, Request};
 use vmafx_metrics::{
@@ -212,6 +212,10 @@ pub(crate) struct Behaviour {
     pub(crate) lies: Option<usize>,
     /// Where it comes among backends.
     pub(crate) priority: i32,
+    /// Whether its device is counted and does not open.
+    pub(crate) gone: bool,
+    /// Where its device reads frames, if not in host memory.
+    pub(crate) reads: Option<MemoryKind>,
     /// Features that it brings along.
     pub(crate) describes: Vec<FeatureDescription>,
     /// Who is told of every frame whose work begins.
@@ -260,7 +264,14 @@ impl BackendImpl for Fake {
 
     fn open(&self, _request: &OpenRequest) -> Result<Box<dyn DeviceImpl>, ApiError> {
         self.behaviour.asked.fetch_add(1, Ordering::SeqCst);
-        Ok(Box::new(self.clone()))
+        match self.behaviour.gone {
+            true => Err(ApiError::new(
+                Status::NOT_FOUND,
+                "index",
+                "it was unplugged",
+            )),
+            false => Ok(Box::new(self.clone())),
+        }
     }
 }
 
@@ -282,7 +293,13 @@ impl DeviceImpl for Fake {
         let described = describes.iter().any(|described| described.name == name);
         match refused {
             Some((_, reason)) => Err(ApiError::new(Status::NOT_SUPPORTED, name, *reason)),
-            None if described || ["probe", "step"].contains(&name) => Ok(Support::host()),
+            None if described || ["probe", "step"].contains(&name) => {
+                let mut support = Support::host();
+                if let Some(kind) = self.behaviour.reads {
+                    support.memory_kinds = MemoryKinds::of(&[kind]);
+                }
+                Ok(support)
+            }
             None => Err(ApiError::new(
                 Status::NOT_FOUND,
                 name,
