@@ -265,7 +265,10 @@ fn mad(backend: &Backend, pair: &FramePair, floors: &[i32]) -> Vec<f64> {
     let mut values = vec![Value::default(); floors.len()];
     extractor.collect(ticket, &mut values).unwrap();
     assert_eq!(
-        extractor.collect(ticket, &mut values).unwrap_err().status,
+        extractor
+            .collect(ticket, &mut values.clone())
+            .unwrap_err()
+            .status,
         Status::NOT_FOUND
     );
     values.into_iter().map(Value::as_score).collect()

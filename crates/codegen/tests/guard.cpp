@@ -158,7 +158,7 @@ int main() {
     half.value.kind = VMAFX_PLUGIN_OPTION_KIND_SWITCH;
     half.value.whole = 1;
     vmafx_plugin_feature_request request = {text("pair"), &half, 1, 0, 0};
-    const vmafx_plugin_format format = {4, 2, VMAFX_PLUGIN_PIXEL_FORMAT_YUV400P, 8};
+    const vmafx_plugin_format format = {4, 2, VMAFX_PLUGIN_PIXEL_FORMAT_YUV400P, 8, {}};
     auto support = VMAFX_PLUGIN_INIT(vmafx_plugin_support);
     CHECK(table.device_supports(device, &request, &format, &support, &error) == VMAFX_PLUGIN_STATUS_OK);
     CHECK(support.memory_kinds == 16 && support.pixel_formats == 30);

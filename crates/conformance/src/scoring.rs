@@ -9,9 +9,6 @@ use crate::check::{Ending, Verdict, fail};
 use crate::clip::Clip;
 use crate::feature::{Bench, Case, Feature};
 
-/// What a value is before it is collected: not a number, so that one that nobody wrote is seen.
-const NOT_WRITTEN: u64 = 0x7ff8_0000_dead_beef;
-
 /// A plan over frames of the case's format.
 pub(crate) fn prepare(
     device: &Device,
@@ -45,7 +42,7 @@ pub(crate) fn prepare_alone(device: &Device, case: &Case) -> Result<Extractor, E
 }
 
 pub(crate) fn collect(extractor: &Extractor, ticket: Ticket) -> Result<Vec<Value>, ApiError> {
-    let mut values = vec![Value::count(NOT_WRITTEN); extractor.columns()];
+    let mut values = vec![Value::default(); extractor.columns()];
     extractor.collect(ticket, &mut values)?;
     Ok(values)
 }
@@ -155,14 +152,11 @@ pub(crate) fn finite(
             if !is_score || value.as_score().is_finite() {
                 continue;
             }
-            let what = match value.as_count() {
-                NOT_WRITTEN => "was not written".to_owned(),
-                _ => format!("is {}", value.as_score()),
-            };
+            // The host makes every value NaN before it asks, so this is one that nobody wrote, too.
             return fail(format!(
-                "{case}, frame {at} ({}): `{name}` {what}; a score is a finite number, of any \
-                 frame",
-                clip.kind(at)
+                "{case}, frame {at} ({}): `{name}` is {}; a score is a finite number, of any frame",
+                clip.kind(at),
+                value.as_score()
             ));
         }
     }
