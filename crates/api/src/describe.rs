@@ -231,8 +231,8 @@ pub(crate) fn device(
     Ok(DeviceInfo {
         backend: backend.to_owned(),
         index,
-        name: text_of(&info.name),
-        isa: text_of(&info.isa),
+        name: line_of(&info.name),
+        isa: line_of(&info.isa),
         total_memory: info.total_memory,
         memory_kinds: info.memory_kinds,
         acquire_kinds: info.acquire_kinds,
@@ -402,6 +402,36 @@ unsafe fn feature(info: *const wire::FeatureInfo) -> Result<FeatureDescription, 
     }
 }
 
+/// Whether a text is one line for people: control characters, line ends and what turns the direction
+/// of writing could make it look like another one.
+fn plain(subject: &str, what: &str, text: &str) -> Result<(), ApiError> {
+    match text.chars().find(|&letter| disturbs(letter)) {
+        None => Ok(()),
+        Some(letter) => {
+            let letter = letter.escape_unicode();
+            Err(invalid(
+                subject,
+                format!("the {what} has the character {letter}, which is no text"),
+            ))
+        }
+    }
+}
+
+/// Whether a character may not stand in a line for people.
+pub(crate) fn disturbs(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+}
+
+/// A device's text for people, in which what disturbs is replaced.
+fn line_of(field: &[std::ffi::c_char]) -> String {
+    let text = text_of(field);
+    text.chars()
+        .map(|letter| if disturbs(letter) { '\u{fffd}' } else { letter })
+        .collect()
+}
+
 /// Whether the bits that no revision defines are zero.
 pub(crate) fn unused(name: &str, bits: u32) -> Result<(), ApiError> {
     match bits {
@@ -432,6 +462,8 @@ pub(crate) fn check(info: &BackendInfo) -> Result<(), ApiError> {
         let message = format!("`{}` is not 1 to 64 {LOWER} and hyphens", info.id);
         return Err(invalid("id", message));
     }
+    plain(&info.id, "name", &info.name)?;
+    plain(&info.id, "version", &info.version)?;
     if info.name.is_empty() || info.version.is_empty() {
         return Err(invalid(&info.id, "the backend has no name or no version"));
     }
@@ -456,6 +488,8 @@ pub(crate) fn check(info: &BackendInfo) -> Result<(), ApiError> {
                 format!("{} is not a use of planes", feature.planes),
             ));
         }
+        plain(name, "summary", &feature.summary)?;
+        plain(name, "source", &feature.source)?;
         let count = feature.outputs.len();
         if !(1..=MAX_OUTPUTS as usize).contains(&count) {
             return Err(invalid(
@@ -464,9 +498,12 @@ pub(crate) fn check(info: &BackendInfo) -> Result<(), ApiError> {
             ));
         }
         for output in &feature.outputs {
-            if !named(output, '_', true) {
-                let message =
-                    format!("score `{output}` is not 1 to 64 letters, digits, underscores");
+            let begins = !output.starts_with(|c: char| c.is_ascii_digit());
+            if !named(output, '_', true) || !begins || output == "frameNum" {
+                let message = format!(
+                    "score `{output}` is not 1 to 64 letters, digits and underscores that begin with \
+                     no digit, or is `frameNum`"
+                );
                 return Err(invalid(name, message));
             }
             if !scores.insert(output) {
@@ -476,6 +513,10 @@ pub(crate) fn check(info: &BackendInfo) -> Result<(), ApiError> {
         let mut options = HashSet::new();
         for option in &feature.options {
             check_option(name, option)?;
+            plain(&option.name, "help", &option.help)?;
+            if let OptionValue::Text(text) = &option.default {
+                plain(&option.name, "default", text)?;
+            }
             let alias = (option.alias != option.name).then_some(&option.alias);
             for word in [Some(&option.name), alias].into_iter().flatten() {
                 if !options.insert(word) {
@@ -576,6 +617,10 @@ mod tests {
         assert!(feature(|f| f.outputs.clear()).contains("0 scores"));
         assert!(feature(|f| f.outputs = vec!["a".into(); 2]).contains("two scores are named `a`"));
         assert!(feature(|f| f.outputs = vec!["a b".into()]).contains("`a b`"));
+        assert!(feature(|f| f.outputs = vec!["0".into()]).contains("begin with no digit"));
+        assert!(feature(|f| f.outputs = vec!["frameNum".into()]).contains("`frameNum`"));
+        assert!(feature(|f| f.source.push('\u{1b}')).contains("the source has the character"));
+        assert!(refused(&|info| info.name.push('\u{202e}')).contains("\\u{202e}"));
         assert!(feature(|f| f.planes = PlaneUse(9)).contains("plane use 9"));
         assert!(feature(|f| f.options[0].max = 1.0).contains("1.5 is outside 0 to 1"));
         assert!(feature(|f| f.options[1].min = -4.5).contains("no limits"));

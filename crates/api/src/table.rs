@@ -109,6 +109,15 @@ fn call(error: &mut wire::Error, function: impl FnOnce(*mut wire::Error) -> Stat
     status
 }
 
+/// Calls a function of the library that has no answer: the environment is put back in silence.
+fn call_quietly(function: impl FnOnce()) {
+    let before = FloatEnvironment::current();
+    function();
+    if before != FloatEnvironment::current() {
+        before.restore();
+    }
+}
+
 /// The answer to a call of a function that the table does not have.
 fn not_offered(error: &mut wire::Error, function: &str) -> Status {
     fill(&mut error.subject, function);
@@ -196,8 +205,14 @@ impl facade::GpuBackend for Table {
 
     unsafe fn query(&self, name: wire::Text, revision: u32) -> *const c_void {
         match self.functions.query {
-            // SAFETY: the object is the table's own, the text the caller's promise.
-            Some(function) => unsafe { function(self.functions.object, name, revision) },
+            Some(function) => {
+                let mut found = null();
+                // SAFETY: the object is the table's own, the text the caller's promise.
+                call_quietly(|| unsafe {
+                    found = function(self.functions.object, name, revision);
+                });
+                found
+            }
             None => null(),
         }
     }
@@ -219,7 +234,7 @@ impl Drop for OpenDevice {
         if let Some(close) = self.table.functions.device_close {
             // SAFETY: opened by this table and closed once; extractors and frames of the device
             // hold an Arc of this, so there are none left.
-            unsafe { close(self.object) }
+            call_quietly(|| unsafe { close(self.object) });
         }
     }
 }
@@ -309,7 +324,7 @@ impl Drop for TableExtractor {
     fn drop(&mut self) {
         if let Some(destroy) = self.device.table.functions.extractor_destroy {
             // SAFETY: made by this table and destroyed once, before its device is closed.
-            unsafe { destroy(self.object) }
+            call_quietly(|| unsafe { destroy(self.object) });
         }
     }
 }
@@ -387,7 +402,7 @@ impl facade::Import for TableImport {
     unsafe fn frame_release(&self, frame: *mut wire::DeviceFrameObject) {
         if let Some(function) = self.functions.frame_release {
             // SAFETY: a frame of this device, released once (caller).
-            unsafe { function(frame) }
+            call_quietly(|| unsafe { function(frame) });
         }
     }
 
@@ -451,7 +466,7 @@ impl facade::Import for TableImport {
     unsafe fn fence_destroy(&self, fence: &mut wire::Fence) {
         if let Some(function) = self.functions.fence_destroy {
             // SAFETY: a fence of this device, destroyed once (caller).
-            unsafe { function(self.device.object, fence) }
+            call_quietly(|| unsafe { function(self.device.object, fence) });
         }
     }
 }

@@ -8,7 +8,7 @@
 
 use vmafx_api::{FeatureRequest, OptionSetting, OptionValue};
 
-use crate::definition::{Definition, OptionInfo, OptionKind, Output};
+use crate::definition::{Definition, Exactness, OptionInfo, OptionKind, Output};
 use crate::text::format_g;
 
 /// Why an option cannot be set.
@@ -130,7 +130,8 @@ impl Options {
     pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
         let place = self.place(name)?;
         let info = &self.definition.options[place];
-        let number = |wanted| normalised(text).ok_or_else(|| self.wrong_kind(info, text, wanted));
+        let read = if self.is_exact() { exact } else { normalised };
+        let number = |wanted| read(text).ok_or_else(|| self.wrong_kind(info, text, wanted));
         let value = match info.kind {
             OptionKind::Bool { .. } => match text {
                 "true" => OptionValue::Bool(true),
@@ -226,7 +227,13 @@ impl Options {
             name.push_str(info.alias);
             if !matches!(value, OptionValue::Bool(_)) {
                 name.push('_');
-                name.push_str(&option_text(value));
+                // An exponent would bring a sign that no name of a score may have.
+                match value {
+                    OptionValue::Float(number) if self.is_exact() => {
+                        name.push_str(&number.to_string());
+                    }
+                    _ => name.push_str(&option_text(value)),
+                }
             }
         }
         name
@@ -242,6 +249,12 @@ impl Options {
     }
 
     /// Refuses a number, given as `text`, that is outside the range of option `info`.
+    /// Whether values are taken as they are written: libvmaf rounds those of its own options, what a
+    /// backend describes is none of its.
+    fn is_exact(&self) -> bool {
+        self.definition.exactness == Exactness::NotUpstreams
+    }
+
     fn check_range(&self, info: &OptionInfo, number: f64, text: &str) -> Result<(), OptionError> {
         let six_digits = |number| format_g(number, 6);
         let (min, max, shown) = match info.kind {
@@ -250,6 +263,9 @@ impl Options {
                 f64::from(max),
                 [min.to_string(), max.to_string()],
             ),
+            OptionKind::Float { min, max, .. } if self.is_exact() => {
+                (min, max, [min, max].map(|limit| limit.to_string()))
+            }
             OptionKind::Float { min, max, .. } => {
                 let max = max.min(LARGEST);
                 (min, max, [min, max].map(six_digits))
@@ -335,10 +351,18 @@ fn normalised(text: &str) -> Option<f64> {
     format_g(f64::from(number), 6).parse().ok()
 }
 
+/// A number as it is written.
+fn exact(text: &str) -> Option<f64> {
+    text.trim()
+        .parse()
+        .ok()
+        .filter(|number: &f64| !number.is_nan())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::{Exactness, Planes};
+    use crate::definition::Planes;
 
     static DEFINITION: Definition = Definition {
         name: "sample",

@@ -103,7 +103,7 @@ pub fn quiesce() {
         if let Some(quiesce) = opened.quiesce {
             // SAFETY: the function is the plugin's, lies in a loaded library (`tables::check`)
             // that is never closed, and may be called at any time and again (`wire`).
-            unsafe { quiesce() };
+            watch(|| unsafe { quiesce() });
         }
     }
 }
@@ -111,6 +111,12 @@ pub fn quiesce() {
 fn dlopen(path: &Path, elf: &Elf) -> Result<(Library, bool), Verdict> {
     // The path must be absolute, or the linker would search for it.
     debug_assert!(path.is_absolute());
+    if path.as_os_str().as_encoded_bytes().contains(&b'$') {
+        let line = format!("the path {} has a `$` in it", shown(path));
+        let hint = "the dynamic linker would put a word of its own there and open another file; \
+                    move the library";
+        return Err(Verdict::new(Stage::Open, Reason::OpenFailed, line).hint(hint));
+    }
     let flags = RTLD_NOW | RTLD_LOCAL | libc::RTLD_NODELETE;
     // SAFETY: opening runs the library's initialisers. That they keep to the rules of `wire`
     // is the plugin's promise, as with any library that a program links; what they do to the

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{Read, Write as _};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -121,16 +121,36 @@ fn run(probe: &Probe, library: &Path) -> Result<(), Verdict> {
     };
     let program = shown(&probe.program);
     let deadline = Instant::now() + probe.timeout;
-    let mut child = Command::new(&probe.program)
+    let mut command = Command::new(&probe.program);
+    command
         .args(&probe.arguments)
         .arg(library)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        // So that what it starts can be ended with it.
+        .process_group(0);
+    // SAFETY: between fork and exec only `prctl` is called, which may be called there.
+    unsafe {
+        command.pre_exec(|| {
+            // Whoever waits may be killed; the child must not go on without it.
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            Ok(())
+        });
+    }
+    let mut child = command
         .spawn()
         .map_err(|error| failed(format!("{program} could not be started: {error}")))?;
-    let out = child.stdout.take().map(drain);
-    let err = child.stderr.take().map(drain);
+    let drained = [
+        child.stdout.take().map(drain).transpose(),
+        child.stderr.take().map(drain).transpose(),
+    ];
+    let [Ok(out), Ok(err)] = drained else {
+        end_all(&mut child);
+        return Err(failed(
+            "the system gives no thread to listen to it".to_owned(),
+        ));
+    };
     let end = |output: Option<Receiver<Vec<u8>>>| {
         output.map_or(Ok(Vec::new()), |output| until(&output, deadline))
     };
@@ -146,8 +166,7 @@ fn run(probe: &Probe, library: &Path) -> Result<(), Verdict> {
         ))),
         _ => {
             // It may have ended by itself in the meantime, which is too late all the same.
-            let _ = child.kill();
-            let _ = child.wait();
+            end_all(&mut child);
             let seconds = probe.timeout.as_secs_f64();
             let line = format!(
                 "{named} did not answer within {seconds} s when it was tried in a child process"
@@ -155,6 +174,17 @@ fn run(probe: &Probe, library: &Path) -> Result<(), Verdict> {
             Err(Verdict::new(Stage::Probe, Reason::TimedOut, line).hint(PUT_AWAY))
         }
     }
+}
+
+/// Ends the child and what it started.
+fn end_all(child: &mut Child) {
+    if let Ok(group) = libc::pid_t::try_from(child.id()) {
+        // SAFETY: sends a signal to the group that the child was made the leader of; it has not
+        // been waited for, so its number is nobody else's.
+        let _ = unsafe { libc::kill(-group, libc::SIGKILL) };
+    }
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 const PUT_AWAY: &str = "tell the author of the plugin; it was not opened here";
@@ -213,11 +243,11 @@ fn refusal<'a>(mut fields: impl Iterator<Item = &'a str>, whole: &str) -> Verdic
 }
 
 /// Reads all that comes, in a thread, and gives the end of it.
-fn drain(mut from: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+fn drain(mut from: impl Read + Send + 'static) -> std::io::Result<Receiver<Vec<u8>>> {
     let (give, take) = channel();
     // The thread is not joined: a child of the child may hold the other end open for longer
     // than anyone wants to wait.
-    std::thread::spawn(move || {
+    let listen = move || {
         let (mut kept, mut buffer) = (Vec::new(), [0; 4096]);
         loop {
             match from.read(&mut buffer) {
@@ -232,8 +262,9 @@ fn drain(mut from: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
         }
         // Nobody listens any more once the time is up.
         let _ = give.send(kept);
-    });
-    take
+    };
+    std::thread::Builder::new().spawn(listen)?;
+    Ok(take)
 }
 
 fn until(output: &Receiver<Vec<u8>>, deadline: Instant) -> Result<Vec<u8>, RecvTimeoutError> {
@@ -244,8 +275,14 @@ fn until(output: &Receiver<Vec<u8>>, deadline: Instant) -> Result<Vec<u8>, RecvT
 fn wait(child: &mut Child, deadline: Instant) -> std::io::Result<Option<ExitStatus>> {
     let mut pause = Duration::from_micros(100);
     loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(Some(status)),
+            Ok(None) => {}
+            // Where SIGCHLD is ignored nobody learns how it ended: what it said must do.
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => {
+                return Ok(Some(ExitStatus::from_raw(0)));
+            }
+            Err(error) => return Err(error),
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

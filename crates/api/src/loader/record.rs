@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
+use crate::describe::disturbs;
+
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident {
         $($(#[$item_doc:meta])* $item:ident = $text:literal;)*
@@ -359,10 +361,7 @@ pub fn one_line(text: &str) -> String {
             line.push('…');
             break;
         }
-        // What turns the direction of writing can make a line look like another one.
-        let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}');
-        if letter.is_control() || turns {
+        if disturbs(letter) {
             // Writing to a `String` cannot fail.
             let _ = write!(line, "{}", letter.escape_unicode());
         } else {

@@ -335,3 +335,21 @@ fn filters_leave_backends_out() {
     let error = run(command).fails("backend");
     assert!(error.contains("cpu: disabled (filter-select"), "{error}");
 }
+
+/// The dynamic linker puts words of its own for those behind a `$`: what was looked at would not
+/// be what is opened.
+#[test]
+fn paths_that_the_linker_would_change_are_refused() {
+    let machine = Machine::new();
+    let folder = machine.path("$LIB");
+    fs::create_dir(&folder).unwrap();
+    let library = compile("gcc", "c/edge.c", &folder, &[]);
+    machine.install("system", "edge-c", &library, "");
+    let text = run(machine.vmafx("backends --explain")).ok().stdout;
+    let line = text.lines().next().unwrap();
+    assert!(
+        line.starts_with("edge-c: refused (open-failed at open): "),
+        "{text}"
+    );
+    assert!(line.contains("has a `$` in it"), "{text}");
+}

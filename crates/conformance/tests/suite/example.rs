@@ -17,7 +17,6 @@ use vmafx_backend_cpu::{CpuBackend, Level};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Defect {
     VersionIsAWord,
-    NameIsTwoLines,
     FeatureOfTheProgram,
     ScoreOfTheProgram,
     NoSummary,
@@ -144,7 +143,6 @@ impl BackendImpl for Example {
         let gap = &mut info.features[0];
         match self.defect {
             Some(Defect::VersionIsAWord) => info.version = "newest".to_owned(),
-            Some(Defect::NameIsTwoLines) => info.name = "An\nexample".to_owned(),
             Some(Defect::FeatureOfTheProgram) => gap.name = "vif".to_owned(),
             Some(Defect::ScoreOfTheProgram) => gap.outputs[1] = "psnr_y".to_owned(),
             Some(Defect::NoSummary) => gap.summary.clear(),

@@ -168,3 +168,35 @@ fn devices_that_cannot_be_used_are_told_of() {
     let context = Context::with_backends(format(16, 16, 8), elsewhere, &backends).unwrap();
     assert_eq!(context.features()[0].backend, "far");
 }
+
+/// What a backend describes is taken as it is written; libvmaf's rounding is for its features.
+#[test]
+fn numbers_of_described_options_are_exact() {
+    let mut behaviour = brings(&["sharp"]);
+    let number = |name: &str, default, max| {
+        let mut option = OptionDescription::new(name, default, (0.0, max), "A number.");
+        option.in_names = true;
+        option
+    };
+    behaviour.describes[0].options = vec![
+        number("whole", OptionValue::Int(0), 2_147_483_647.0),
+        number("part", OptionValue::Float(0.0), 1e300),
+    ];
+    let backends = fake(behaviour);
+    let (catalog, _) = FeatureCatalog::new(&backends);
+    let set = |option, text| catalog.feature("sharp", [(option, text)]);
+    for text in ["16777217", "2147483647"] {
+        let feature = set("whole", text).unwrap();
+        assert_eq!(feature.options.int("whole").to_string(), text);
+    }
+    assert_eq!(
+        set("part", "0.1234561").unwrap().options.float("part"),
+        0.123_456_1
+    );
+    assert_eq!(set("part", "1e299").unwrap().options.float("part"), 1e299);
+    assert!(set("whole", "2147483648").is_err() && set("part", "nan").is_err());
+    let mut request = request(&[], 1);
+    request.features.push(set("part", "123456789.5").unwrap());
+    let context = Context::with_backends(format(16, 16, 8), request, &backends).unwrap();
+    assert_eq!(context.features()[0].scores, ["sharp_part_123456789.5"]);
+}
