@@ -66,6 +66,18 @@ impl FloatEnvironment {
     }
 }
 
+/// Runs foreign code and puts the floating-point environment back if it changed; tells whether
+/// it did.
+pub(crate) fn watch<T>(foreign: impl FnOnce() -> T) -> (T, bool) {
+    let before = FloatEnvironment::current();
+    let answer = foreign();
+    let changed = FloatEnvironment::current() != before;
+    if changed {
+        before.restore();
+    }
+    (answer, changed)
+}
+
 /// Where the control words are not known, every environment equals every other.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 impl FloatEnvironment {

@@ -46,6 +46,26 @@ pub(crate) fn run(
     }
 }
 
+/// Runs an author's method that gives something; the class of a failure comes back in its stead.
+fn give<T>(
+    error: &mut wire::Error,
+    method: impl FnOnce() -> Result<T, ApiError>,
+) -> Result<T, Status> {
+    let mut given = None;
+    let status = run(error, || {
+        given = Some(method()?);
+        Ok(Status::OK)
+    });
+    given.ok_or(status)
+}
+
+/// As [`give`], of a method that cannot fail but by a panic.
+fn ask<T>(method: impl FnOnce() -> T) -> Result<T, ApiError> {
+    let mut error = wire::Error::empty();
+    let given = give(&mut error, || Ok(method()));
+    given.map_err(|status| ApiError::from_wire(status, &error))
+}
+
 /// Runs what has no answer; a panic ends there.
 pub(crate) fn run_quietly(method: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(method)) {
@@ -55,7 +75,7 @@ pub(crate) fn run_quietly(method: impl FnOnce()) {
 
 /// What a panic said. The payload itself is never dropped: it may be of any type, and one whose
 /// destructor panics would end the process.
-pub(crate) fn panic_text(payload: Box<dyn Any + Send>) -> String {
+pub fn panic_text(payload: Box<dyn Any + Send>) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     let text = text.unwrap_or("a panic without a message").to_owned();
@@ -102,20 +122,12 @@ impl BackendGuard {
     /// A panic.
     pub(crate) fn new(author: Box<dyn BackendImpl>) -> Result<Self, ApiError> {
         let author = Guarded::new(author);
-        let mut error = wire::Error::empty();
-        let mut info = None;
-        let status = run(&mut error, || {
-            info = Some(author.info());
-            Ok(Status::OK)
-        });
-        match info {
-            Some(info) => Ok(BackendGuard {
-                author,
-                described: describe::leaked(info),
-                devices: Mutex::new(None),
-            }),
-            None => Err(ApiError::from_wire(status, &error)),
-        }
+        let info = ask(|| author.info())?;
+        Ok(BackendGuard {
+            author,
+            described: describe::leaked(info),
+            devices: Mutex::new(None),
+        })
     }
 
     pub(crate) fn quiesce(&self) {
@@ -133,8 +145,7 @@ impl BackendGuard {
         info: &mut wire::DeviceInfo,
         error: &mut wire::Error,
     ) -> Result<DeviceGuard, Status> {
-        let mut opened = None;
-        let status = run(error, || {
+        give(error, || {
             describe::unused("descriptor", descriptor.flags | descriptor.reserved)?;
             let mut request = OpenRequest::new(descriptor.index);
             // SAFETY: the caller's promise.
@@ -143,15 +154,10 @@ impl BackendGuard {
             request.external = descriptor.external;
             let device = Guarded::new(self.author.open(&request)?);
             *info = describe::wire_device(&device.info());
-            opened = Some(device);
-            Ok(Status::OK)
-        });
-        match opened {
-            Some(author) => Ok(DeviceGuard {
-                author: Arc::new(author),
-            }),
-            None => Err(status),
-        }
+            Ok(DeviceGuard {
+                author: Arc::new(device),
+            })
+        })
     }
 }
 
@@ -237,8 +243,7 @@ impl DeviceGuard {
         info: &mut wire::ExtractorInfo,
         error: &mut wire::Error,
     ) -> Result<ExtractorGuard, Status> {
-        let mut made = None;
-        let status = run(error, || {
+        give(error, || {
             describe::unused("plan", plan.reserved)?;
             let format = describe::format(&plan.format)?;
             // SAFETY: the caller's promise.
@@ -261,16 +266,11 @@ impl DeviceGuard {
             info.history = number("history", author.history(), wire::MAX_HISTORY)?;
             info.in_flight = number("in_flight", author.in_flight(), u32::MAX)?;
             info.memory_bytes = author.memory_bytes();
-            made = Some(author);
-            Ok(Status::OK)
-        });
-        match made {
-            Some(author) => Ok(ExtractorGuard {
+            Ok(ExtractorGuard {
                 author,
                 columns: info.columns as usize,
-            }),
-            None => Err(status),
-        }
+            })
+        })
     }
 
     /// Runs a method of the device's import.
@@ -546,11 +546,6 @@ pub(crate) struct FenceGuard {
     native: wire::Fence,
 }
 
-// SAFETY: the fence is plain numbers, and the author's object may be used from any thread.
-unsafe impl Send for FenceGuard {}
-// SAFETY: as above.
-unsafe impl Sync for FenceGuard {}
-
 impl FenceGuard {
     /// Asks the fence what it is called.
     ///
@@ -558,16 +553,8 @@ impl FenceGuard {
     /// A panic.
     pub(crate) fn new(author: Box<dyn FenceImpl>) -> Result<Self, ApiError> {
         let author = Guarded::new(author);
-        let mut error = wire::Error::empty();
-        let mut native = None;
-        let status = run(&mut error, || {
-            native = Some(author.native().0);
-            Ok(Status::OK)
-        });
-        match native {
-            Some(native) => Ok(FenceGuard { author, native }),
-            None => Err(ApiError::from_wire(status, &error)),
-        }
+        let native = ask(|| author.native().0)?;
+        Ok(FenceGuard { author, native })
     }
 }
 

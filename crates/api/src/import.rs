@@ -398,11 +398,6 @@ struct DeviceFence {
     importer: Arc<Importer>,
 }
 
-// SAFETY: fences are waited for from any thread (contract of `wire::Import`).
-unsafe impl Send for DeviceFence {}
-// SAFETY: as above.
-unsafe impl Sync for DeviceFence {}
-
 impl facade::Fence for DeviceFence {
     fn native(&self) -> wire::Fence {
         self.native.0

@@ -78,6 +78,7 @@ pub use frame::{
     Frame, FrameMemoryError, FramePool, HostFrame, HostView, PlaneError, PlaneView, SampleError,
     Samples,
 };
+pub use guard::panic_text;
 pub use handle::{Backend, Device, Extractor, FrameJob, FramePair};
 pub use import::{DeviceFrame, Fence, FenceState, ImportDescriptor, ImportPlane, NativeFence};
 pub use info::{

@@ -14,7 +14,7 @@ use abi_stable::type_level::downcasting::TD_Opaque;
 use crate::author::not_in_host_memory;
 use crate::error::ApiError;
 use crate::facade::{self, Device_TO, Extractor_TO, Import_TO};
-use crate::float_environment::FloatEnvironment;
+use crate::float_environment::watch;
 use crate::kinds::{FenceKind, MemoryKind, Status};
 use crate::sized::{self, fill};
 use crate::wire;
@@ -98,24 +98,13 @@ impl Table {
 
 /// Calls a function of the library.
 fn call(error: &mut wire::Error, function: impl FnOnce(*mut wire::Error) -> Status) -> Status {
-    let before = FloatEnvironment::current();
-    let status = function(&raw mut *error);
-    if before != FloatEnvironment::current() {
-        before.restore();
+    let (status, changed) = watch(|| function(&raw mut *error));
+    if changed {
         fill(&mut error.subject, "floating-point environment");
         fill(&mut error.message, "the library changed it during a call");
         return Status::INTERNAL;
     }
     status
-}
-
-/// Calls a function of the library that has no answer: the environment is put back in silence.
-fn call_quietly(function: impl FnOnce()) {
-    let before = FloatEnvironment::current();
-    function();
-    if before != FloatEnvironment::current() {
-        before.restore();
-    }
 }
 
 /// The answer to a call of a function that the table does not have.
@@ -206,11 +195,9 @@ impl facade::GpuBackend for Table {
     unsafe fn query(&self, name: wire::Text, revision: u32) -> *const c_void {
         match self.functions.query {
             Some(function) => {
-                let mut found = null();
                 // SAFETY: the object is the table's own, the text the caller's promise.
-                call_quietly(|| unsafe {
-                    found = function(self.functions.object, name, revision);
-                });
+                let (found, _) =
+                    watch(|| unsafe { function(self.functions.object, name, revision) });
                 found
             }
             None => null(),
@@ -234,7 +221,7 @@ impl Drop for OpenDevice {
         if let Some(close) = self.table.functions.device_close {
             // SAFETY: opened by this table and closed once; extractors and frames of the device
             // hold an Arc of this, so there are none left.
-            call_quietly(|| unsafe { close(self.object) });
+            watch(|| unsafe { close(self.object) });
         }
     }
 }
@@ -324,7 +311,7 @@ impl Drop for TableExtractor {
     fn drop(&mut self) {
         if let Some(destroy) = self.device.table.functions.extractor_destroy {
             // SAFETY: made by this table and destroyed once, before its device is closed.
-            call_quietly(|| unsafe { destroy(self.object) });
+            watch(|| unsafe { destroy(self.object) });
         }
     }
 }
@@ -402,7 +389,7 @@ impl facade::Import for TableImport {
     unsafe fn frame_release(&self, frame: *mut wire::DeviceFrameObject) {
         if let Some(function) = self.functions.frame_release {
             // SAFETY: a frame of this device, released once (caller).
-            call_quietly(|| unsafe { function(frame) });
+            watch(|| unsafe { function(frame) });
         }
     }
 
@@ -466,7 +453,7 @@ impl facade::Import for TableImport {
     unsafe fn fence_destroy(&self, fence: &mut wire::Fence) {
         if let Some(function) = self.functions.fence_destroy {
             // SAFETY: a fence of this device, destroyed once (caller).
-            call_quietly(|| unsafe { function(self.device.object, fence) });
+            watch(|| unsafe { function(self.device.object, fence) });
         }
     }
 }

@@ -21,7 +21,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread;
 
-use vmafx_api::{FrameFormat, FramePool, HostFrame};
+use vmafx_api::{FrameFormat, FramePool, HostFrame, panic_text};
 use vmafx_engine::{EngineError, Input, InputInfo};
 use vmafx_media::{PairWarning, Source, SourceInfo, SourceSpec, check_pair, luma, open_pair};
 
@@ -326,7 +326,7 @@ impl Reader {
         let (number, tell) = (self.number, self.tell.clone());
         let read = move || {
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.run())) {
-                let _ = tell.send((number, Err(panicked(&*panic))));
+                let _ = tell.send((number, Err(panicked(panic))));
             }
         };
         let builder = thread::Builder::new().name(format!("vmafx-video-{number}"));
@@ -366,10 +366,8 @@ impl Reader {
 }
 
 /// The failure of a reader that panicked.
-fn panicked(panic: &(dyn Any + Send)) -> Failure {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let text = text.unwrap_or("a panic without a message");
+fn panicked(panic: Box<dyn Any + Send>) -> Failure {
+    let text = panic_text(panic);
     let text = format!("a video could not be read: {text}; please report this");
     Failure::new(Class::Internal, text)
 }

@@ -8,7 +8,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use vmafx_api::{Frame, FrameJob, Value};
+use vmafx_api::{Frame, FrameJob, Value, panic_text};
 
 use crate::alignment::Thumbnail;
 use crate::error::EngineError;
@@ -127,12 +127,8 @@ fn score(
 
 /// Runs `work` for a frame; a panic becomes an error.
 pub(crate) fn caught<R>(frame: u64, work: impl FnOnce() -> R) -> Result<R, EngineError> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
-        let text = payload.downcast_ref::<&str>().copied();
-        let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        let message = text.unwrap_or("a panic without a message").to_owned();
-        // Its destructor could panic in turn, and nobody would catch that.
-        std::mem::forget(payload);
-        EngineError::Panic { frame, message }
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| EngineError::Panic {
+        frame,
+        message: panic_text(payload),
     })
 }

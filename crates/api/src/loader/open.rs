@@ -25,7 +25,7 @@ use super::elf::{self, Elf};
 use super::host::{ABI_OLDEST, host_for};
 use super::record::{Reason, Stage, Verdict, one_line, shown};
 use super::tables::{self, PluginTables, check_function};
-use crate::float_environment::FloatEnvironment;
+use crate::float_environment::watch;
 use crate::handle::Backend;
 use crate::kinds::Status;
 use crate::wire::{ABI_REVISION, ENTRY_SYMBOL, Plugin, PluginEntry};
@@ -261,18 +261,6 @@ unsafe fn negotiate(path: &Path, entry: PluginEntry) -> Result<Opened, Verdict> 
         notes,
         quiesce: plugin.quiesce,
     })
-}
-
-/// Runs foreign code and puts the floating-point environment back if it changed; tells whether
-/// it did.
-fn watch<T>(foreign: impl FnOnce() -> T) -> (T, bool) {
-    let before = FloatEnvironment::current();
-    let answer = foreign();
-    let changed = FloatEnvironment::current() != before;
-    if changed {
-        before.restore();
-    }
-    (answer, changed)
 }
 
 fn float_verdict(path: &Path, stage: Stage) -> Verdict {
