@@ -1,0 +1,56 @@
+// What host code hands to the kernels. Mirrored by crates/gpu/src/args.rs.
+//
+// Addresses are those of the device; pitches are in bytes; sizes are in samples.
+#pragma once
+#include "vx.h"
+
+// A plane in the device's memory, read in place: any address and pitch that are multiples of the
+// sample size. An address of 0 means that there is no such frame.
+struct VxPlane {
+    u64 address;
+    u64 pitch;
+};
+
+// One frame pair. Written for every frame, so that all other arguments stay as they are.
+struct VxJob {
+    u64 sequence;
+    u64 reserved;
+    VxPlane reference[3];
+    VxPlane distorted[3];
+    // Luma of the reference one and two frames back.
+    VxPlane earlier[2];
+};
+
+// Begins the arguments of every kernel.
+struct VxFrame {
+    // VxJob.
+    u64 job;
+    // The result words of the frame (u64). Word 0 is the sequence number of the job, word 1
+    // counts threads that met a sample beyond the depth; then come a word a launch and the sums.
+    u64 results;
+    // Which word counts the blocks of this launch.
+    u32 counter;
+    // Bits of a sample, 8 to 16.
+    u32 depth;
+};
+
+// Word of the results that counts threads that met a sample beyond the depth.
+#define VX_FAULT_WORD 1
+
+// Zeroes results and accumulators and copies the sequence number: launched before all others.
+struct VxBeginArgs {
+    VxFrame frame;
+    // u64 words from the start of the results on, all zeroed.
+    u64 words;
+};
+
+// psnr: sum of squared errors of one plane into one word.
+struct VxPsnrArgs {
+    VxFrame frame;
+    u32 width;
+    u32 height;
+    // 0 to 2.
+    u32 plane;
+    // Word of the results.
+    u32 sum;
+};
