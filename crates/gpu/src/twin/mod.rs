@@ -8,6 +8,7 @@
 //! those of the metric's scalar reference in every bit.
 
 mod psnr;
+mod vif;
 
 use bytemuck::{NoUninit, Pod};
 use vmafx_api::{ApiError, FrameFormat, Status, Value};
@@ -222,7 +223,7 @@ impl Arena<'_> {
 }
 
 /// Features that have a twin, sorted.
-pub(crate) const NAMES: [&str; 1] = ["psnr"];
+pub(crate) const NAMES: [&str; 2] = ["psnr", "vif"];
 
 /// The twin of a metric whose limits are met.
 ///
@@ -236,6 +237,7 @@ pub(crate) fn twin(
     let name = metric.definition().name;
     match name {
         "psnr" => Ok(Box::new(psnr::Psnr::new(options, format))),
+        "vif" => Ok(Box::new(vif::Vif::new(options, format))),
         _ => Err(ApiError::new(
             Status::NOT_FOUND,
             name,
