@@ -2,15 +2,15 @@
 //!
 //! The table is text, one line an object: `<target> <offset> <length> <sha256>`, offsets in the
 //! unpacked stream. Objects of one vendor are nearly equal, so the stream is one zstd frame whose
-//! window holds all of it. What must stay true: the window is one that the plugins' decoder takes
-//! (`crates/gpu/src/objects.rs`), and the same objects give the same bytes.
+//! window holds all of it. What must stay true: the plugins' reader (`vmafx_gpu::ObjectTable`)
+//! takes what is written, and the same objects give the same bytes.
 
 use std::io::Write;
 
 use super::digest;
 
-/// Largest window, as a power of two: 64 MiB. The plugins' decoder ends at 100 MiB.
-const MAX_WINDOW_LOG: u32 = 26;
+/// Most bytes of a stream and so of its window: what the plugins' reader takes.
+const MAX_BYTES: usize = 1 << 26;
 
 /// The strongest level: a megabyte takes a second, once.
 const LEVEL: i32 = 22;
@@ -35,14 +35,14 @@ pub(crate) fn pack(objects: &[(&str, Vec<u8>)]) -> Result<Pack, String> {
         table.push_str(&format!("{target} {offset} {length} {}\n", digest(object)));
         stream.extend_from_slice(object);
     }
-    // Room for the stream, at least what the format asks for.
-    let window_log = stream.len().next_power_of_two().ilog2().max(10);
-    if window_log > MAX_WINDOW_LOG {
+    if stream.len() > MAX_BYTES {
         return Err(format!(
-            "{} bytes of objects; a window holds 2^{MAX_WINDOW_LOG}",
+            "{} bytes of objects; a plugin unpacks {MAX_BYTES}",
             stream.len()
         ));
     }
+    // Room for the stream, at least what the format asks for.
+    let window_log = stream.len().next_power_of_two().ilog2().max(10);
     let compress = || -> std::io::Result<Vec<u8>> {
         let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;
         encoder.long_distance_matching(true)?;
@@ -58,6 +58,8 @@ pub(crate) fn pack(objects: &[(&str, Vec<u8>)]) -> Result<Pack, String> {
 
 #[cfg(test)]
 mod tests {
+    use vmafx_gpu::ObjectTable;
+
     use super::*;
 
     #[test]
@@ -68,8 +70,20 @@ mod tests {
             table,
             format!("gfx1 0 700 {}\ngfx2 700 256 {}\n", digest(&a), digest(&b))
         );
-        let stream = zstd::decode_all(&packed[..]).unwrap();
-        assert_eq!((&stream[..700], &stream[700..]), (&a[..], &b[..]));
+        let table = ObjectTable::parse(&table, packed.leak()).unwrap();
+        assert_eq!(table.get("gfx1").unwrap(), a);
+        assert_eq!(table.get("gfx2").unwrap(), b);
+    }
+
+    #[test]
+    fn the_largest_pack_is_one_that_a_plugin_takes() {
+        assert_eq!(MAX_BYTES as u64, ObjectTable::MAX_BYTES);
+        let object = vec![7; MAX_BYTES];
+        let Pack { table, packed } = pack(&[("gfx1", object.clone())]).unwrap();
+        let table = ObjectTable::parse(&table, packed.leak()).unwrap();
+        assert!(table.get("gfx1").unwrap() == object);
+        let more = [("gfx1", object), ("gfx2", vec![0])];
+        assert!(pack(&more).err().unwrap().contains("67108865 bytes"));
     }
 
     #[test]
