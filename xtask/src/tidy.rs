@@ -12,7 +12,7 @@ use crate::Failure;
 
 /// Which crates of the workspace a crate may depend on. A crate that is not listed is a
 /// finding: decide its place first.
-const DEPENDENCIES: [(&str, &[&str]); 13] = [
+const DEPENDENCIES: [(&str, &[&str]); 14] = [
     ("vmafx-api", &[]),
     ("vmafx-metrics", &["vmafx-api"]),
     ("vmafx-models", &["vmafx-api", "vmafx-metrics"]),
@@ -31,10 +31,11 @@ const DEPENDENCIES: [(&str, &[&str]); 13] = [
     ("vmafx-tests", &ANY),
     ("vmafx-test-edge", &["vmafx-api"]),
     ("vmafx-test-panics", &["vmafx-api"]),
+    ("vmafx-hipsim", &[]),
     ("xtask", &ANY),
 ];
 
-const ANY: [&str; 10] = [
+const ANY: [&str; 11] = [
     "vmafx-api",
     "vmafx-metrics",
     "vmafx-models",
@@ -45,6 +46,7 @@ const ANY: [&str; 10] = [
     "vmafx-cli",
     "vmafx-codegen",
     "vmafx-tests",
+    "vmafx-hipsim",
 ];
 
 /// Crates that ship the models' figures, which have their own licence.
