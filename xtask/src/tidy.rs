@@ -12,7 +12,7 @@ use crate::Failure;
 
 /// Which crates of the workspace a crate may depend on. A crate that is not listed is a
 /// finding: decide its place first.
-const DEPENDENCIES: [(&str, &[&str]); 14] = [
+const DEPENDENCIES: [(&str, &[&str]); 16] = [
     ("vmafx-api", &[]),
     ("vmafx-metrics", &["vmafx-api"]),
     ("vmafx-models", &["vmafx-api", "vmafx-metrics"]),
@@ -22,6 +22,11 @@ const DEPENDENCIES: [(&str, &[&str]); 14] = [
         &["vmafx-api", "vmafx-metrics", "vmafx-models"],
     ),
     ("vmafx-backend-cpu", &["vmafx-api", "vmafx-metrics"]),
+    ("vmafx-fences", &["vmafx-api"]),
+    (
+        "vmafx-gpu",
+        &["vmafx-api", "vmafx-metrics", "vmafx-fences"],
+    ),
     (
         "vmafx-conformance",
         &["vmafx-api", "vmafx-metrics", "vmafx-backend-cpu"],
@@ -35,13 +40,15 @@ const DEPENDENCIES: [(&str, &[&str]); 14] = [
     ("xtask", &ANY),
 ];
 
-const ANY: [&str; 11] = [
+const ANY: [&str; 13] = [
     "vmafx-api",
     "vmafx-metrics",
     "vmafx-models",
     "vmafx-media",
     "vmafx-engine",
     "vmafx-backend-cpu",
+    "vmafx-fences",
+    "vmafx-gpu",
     "vmafx-conformance",
     "vmafx-cli",
     "vmafx-codegen",

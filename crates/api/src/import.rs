@@ -59,6 +59,16 @@ impl NativeFence {
         })
     }
 
+    /// The host fence of that number. The number is checked where it is used, so none is unsound.
+    pub fn host(handle: u64) -> Self {
+        NativeFence(wire::Fence {
+            kind: FenceKind::HOST,
+            fd: -1,
+            handle,
+            value: 0,
+        })
+    }
+
     /// What it is.
     pub fn kind(&self) -> FenceKind {
         self.0.kind

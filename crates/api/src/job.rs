@@ -86,6 +86,12 @@ impl<'a> FrameRef<'a> {
         unsafe { guard::device_frame(self.raw.device_frame) }
     }
 
+    /// A number that two frames share only if they are the same frame, as long as either is lent
+    /// or [kept](FrameRef::keep); 0 if the host does not say.
+    pub fn identity(&self) -> usize {
+        self.raw.object.addr()
+    }
+
     /// The frame for longer than the call: its samples stay as they are until the answer is
     /// dropped.
     ///

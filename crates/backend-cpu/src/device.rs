@@ -4,7 +4,7 @@ use vmafx_api::{
     ApiError, DeviceImpl, DeviceInfo, ExtractorImpl, FeatureRequest, FrameFormat, PlanRequest,
     Status, Support,
 };
-use vmafx_metrics::{Metric, Options};
+use vmafx_metrics::{Metric, Options, requested};
 
 use crate::level::Level;
 use crate::plan::{Plan, Task};
@@ -59,26 +59,5 @@ fn admit(
     feature: &FeatureRequest,
     format: &FrameFormat,
 ) -> Result<(&'static dyn Metric, Options), ApiError> {
-    let name = &feature.feature;
-    let metric = vmafx_metrics::find(name).filter(|metric| Task::exists(*metric));
-    let metric = metric.ok_or_else(|| {
-        let message = "the CPU backend has no such feature";
-        ApiError::new(Status::NOT_FOUND, name, message)
-    })?;
-    let version = metric.definition().version;
-    if feature.definition != version {
-        let message = format!(
-            "definition {} is asked for, the CPU backend has {version}; install versions that go \
-             together",
-            feature.definition
-        );
-        return Err(ApiError::new(Status::NOT_SUPPORTED, name, message));
-    }
-    let invalid = |message| ApiError::new(Status::INVALID, name, message);
-    let options = Options::from_request(metric.definition(), feature)
-        .map_err(|error| invalid(error.to_string()))?;
-    metric
-        .check(format, &options)
-        .map_err(|refusal| ApiError::new(Status::NOT_SUPPORTED, name, refusal.to_string()))?;
-    Ok((metric, options))
+    requested(feature, format, "CPU", |name| Task::METRICS.contains(&name))
 }

@@ -21,6 +21,7 @@
 mod clip;
 mod definition;
 mod options;
+mod request;
 mod text;
 
 pub mod adm;
@@ -36,6 +37,7 @@ pub use definition::{
     find, providing,
 };
 pub use options::{OptionError, Options, option_text};
+pub use request::requested;
 pub use text::format_g;
 
 /// Why a metric cannot score a clip of some format.

@@ -27,7 +27,9 @@ impl Args {
 /// The kernels compiled for the host.
 pub(crate) fn kernels() -> &'static Kernels {
     static OPEN: OnceLock<Kernels> = OnceLock::new();
-    OPEN.get_or_init(|| Kernels::open(&folder().join("libvmafx_kernels_host.so")).unwrap())
+    OPEN.get_or_init(|| {
+        Kernels::open(&folder().join("libvmafx_kernels_host.so")).expect("kernels for the host")
+    })
 }
 
 /// Where the compiled kernels lie, named as `cargo xtask kernels` names its own.
@@ -35,11 +37,11 @@ pub(crate) fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("probe");
-        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::create_dir_all(&folder).expect("a folder");
         let host = folder.join("host.cpp");
         let head = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/vx.h");
         let variable = "__attribute__((visibility(\"default\"))) vx_host_functions vx_host;";
-        std::fs::write(&host, format!("#include {head:?}\n{variable}\n")).unwrap();
+        std::fs::write(&host, format!("#include {head:?}\n{variable}\n")).expect("a file");
         let flags = ["-fPIC", "-shared", "-nostdlib", "-mno-fma"];
         let flags = &flags[..flags.len() - usize::from(cfg!(not(target_arch = "x86_64")))];
         let to = folder.join("libvmafx_kernels_host.so");
@@ -60,7 +62,7 @@ pub(crate) fn code_object(target: &str) -> Vec<u8> {
         "-nogpuinc",
     ];
     clang(&flags, &[&source()], &to);
-    std::fs::read(&to).unwrap()
+    std::fs::read(&to).expect("a code object")
 }
 
 fn source() -> PathBuf {
@@ -84,5 +86,5 @@ fn clang(flags: &[&str], sources: &[&Path], to: &Path) {
         panic!("{clang}: {e}; these tests compile kernels: install clang-22 or set VMAFX_CLANG")
     });
     assert!(status.success(), "{clang} {sources:?}");
-    std::fs::rename(made, to).unwrap();
+    std::fs::rename(made, to).expect("a file made");
 }

@@ -1,0 +1,473 @@
+//! A set of features over frames of one format, several frames in flight.
+//!
+//! What must stay true: a plan has no state that one frame leaves for another but copies of
+//! frames that are known by their identity, so frames may come in any order and from any thread;
+//! no value is handed out that the accounts of its dispatches do not cover.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use vmafx_api::{
+    ApiError, ExtractorImpl, FrameFormat, FrameRef, Job, LogLevel, MemoryKind, Status, Ticket,
+    Value, log,
+};
+
+use crate::args::{self, COUNTER_WORD, Plane};
+use crate::card::Card;
+use crate::frame::GpuFrame;
+use crate::resources::{DeviceMemory, Event, Launch, PinnedMemory, Stream};
+use crate::runtime::{Extent, RuntimeError};
+use crate::slot::{Held, Lost, Slot};
+use crate::twin::{Arena, KernelCall, Layout, Twin};
+use crate::upload::Uploads;
+
+/// Frames that are wanted in flight.
+const IN_FLIGHT: usize = 8;
+/// How often a frame is computed again whose dispatches are not all accounted for.
+const REPETITIONS: u32 = 3;
+/// Threads of the kernel `vx_begin`.
+const BEGIN_THREADS: u32 = 512;
+
+/// One feature of the plan.
+pub(crate) struct Task {
+    pub(crate) twin: Box<dyn Twin>,
+    /// Number of its values.
+    pub(crate) columns: usize,
+}
+
+/// A plan made ready.
+pub(crate) struct Plan {
+    state: Mutex<State>,
+    uploads: Uploads,
+    tables: Option<DeviceMemory>,
+    card: Arc<Card>,
+    format: FrameFormat,
+    tasks: Vec<Task>,
+    layout: Layout,
+    history: usize,
+    columns: usize,
+    sequence: AtomicU64,
+    repeated: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    places: Vec<Place>,
+    /// Numbers of places that are not in use.
+    free: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Place {
+    /// Counts the uses of the place, so that an old ticket is known as such.
+    uses: u32,
+    /// Empty while the place is free and no slot was made yet, or while a call works on it.
+    slot: Option<Box<Slot>>,
+    /// The frame that waits to be collected.
+    waiting: Option<Waiting>,
+}
+
+/// What is needed to finish a frame.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    index: u64,
+    /// How many earlier frames there were.
+    earlier: usize,
+}
+
+impl Plan {
+    /// The launches of `tasks` over frames of `format` on `card`.
+    pub(crate) fn new(
+        card: &Arc<Card>,
+        format: FrameFormat,
+        mut tasks: Vec<Task>,
+    ) -> Result<Self, ApiError> {
+        // How many counters there are is known once the launches are, which need the layout: a
+        // trial gives the number.
+        let mut trial = Layout::new(0);
+        tasks
+            .iter_mut()
+            .for_each(|task| task.twin.lay_out(&mut trial));
+        let arena = Arena {
+            layout: &trial,
+            base: 0,
+            tables: 0,
+        };
+        let counters: usize = tasks
+            .iter()
+            .map(|task| task.twin.launches(&arena).len())
+            .sum();
+        let mut layout = Layout::new((COUNTER_WORD + counters) as u32);
+        tasks
+            .iter_mut()
+            .for_each(|task| task.twin.lay_out(&mut layout));
+
+        let _current = card.enter()?;
+        let history = tasks
+            .iter()
+            .map(|task| task.twin.history())
+            .max()
+            .unwrap_or(0);
+        let planes = tasks
+            .iter()
+            .map(|task| task.twin.planes())
+            .max()
+            .unwrap_or(0);
+        let remembered = if history > 0 { history + IN_FLIGHT } else { 0 };
+        Ok(Plan {
+            state: Mutex::default(),
+            uploads: Uploads::new(card, &format, planes, remembered)?,
+            tables: tables(card, layout.tables())?,
+            card: card.clone(),
+            format,
+            history,
+            columns: tasks.iter().map(|task| task.columns).sum(),
+            tasks,
+            layout,
+            sequence: AtomicU64::new(0),
+            repeated: AtomicU64::new(0),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next_sequence(&self) -> u64 {
+        // From 1: memory that nobody wrote reads as 0.
+        self.sequence.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn new_slot(&self) -> Result<Slot, ApiError> {
+        let tables = self.tables.as_ref().map_or(0, DeviceMemory::address);
+        // Looked up first: a missing kernel is named.
+        let mut failure = None;
+        let slot = Slot::new(&self.card, &self.layout, tables, |arena| {
+            match self.launches(arena) {
+                Ok(launches) => Ok(launches),
+                Err(error) => {
+                    failure = Some(error);
+                    Err(RuntimeError::not_offered("kernels"))
+                }
+            }
+        });
+        slot.map_err(|error| failure.unwrap_or_else(|| self.card.failed(error)))
+    }
+
+    fn launches(&self, arena: &Arena<'_>) -> Result<(Launch, Vec<Vec<Launch>>), ApiError> {
+        let frame = args::Frame {
+            job: arena.job(),
+            results: arena.results(),
+            counter: 0,
+            depth: self.format.depth(),
+        };
+        let begin = args::Begin {
+            frame,
+            words: self.layout.zeroed_words() as u64,
+        };
+        let begin = KernelCall::new("vx_begin", [1, 1, 1], BEGIN_THREADS, begin);
+        let begin = self.launch(begin, frame)?;
+        let mut counter = COUNTER_WORD as u32;
+        let twins = self.tasks.iter().map(|task| {
+            let calls = task.twin.launches(arena).into_iter().map(|call| {
+                let frame = args::Frame { counter, ..frame };
+                counter += 1;
+                self.launch(call, frame)
+            });
+            calls.collect()
+        });
+        Ok((begin, twins.collect::<Result<_, ApiError>>()?))
+    }
+
+    fn launch(&self, call: KernelCall, frame: args::Frame) -> Result<Launch, ApiError> {
+        let KernelCall {
+            kernel,
+            grid,
+            threads,
+            mut arguments,
+        } = call;
+        let frame = bytemuck::bytes_of(&frame);
+        arguments[..frame.len()].copy_from_slice(frame);
+        Ok(Launch {
+            kernel,
+            function: self.card.function(kernel)?,
+            grid,
+            threads,
+            arguments,
+        })
+    }
+
+    /// The frame where the kernels read it.
+    fn locate(&self, frame: &FrameRef<'_>, again: bool) -> Result<Held, ApiError> {
+        match frame.host() {
+            Some(_) => Ok(Held::Uploaded(self.uploads.bring(frame, again)?)),
+            None => Ok(Held::OnDevice(Box::new(frame.keep()?))),
+        }
+    }
+
+    /// A frame of this card, if it is one.
+    fn own<'a>(&self, frame: &FrameRef<'a>) -> Option<&'a GpuFrame> {
+        let device: &dyn Any = frame.device()?;
+        let own = device.downcast_ref::<GpuFrame>()?;
+        own.is_of(&self.card).then_some(own)
+    }
+
+    /// Whether a frame can be read, by the name `subject`.
+    fn check(&self, subject: &str, frame: &FrameRef<'_>) -> Result<(), ApiError> {
+        if *frame.format() != self.format {
+            let message = format!("the frame is {}, the plan {}", frame.format(), self.format);
+            return Err(ApiError::new(Status::INVALID, subject, message));
+        }
+        if frame.memory() == MemoryKind::HOST || self.own(frame).is_some() {
+            return Ok(());
+        }
+        let message = format!(
+            "the samples are in {}; host memory and frames that this device took in are read",
+            frame.memory()
+        );
+        Err(ApiError::new(Status::NOT_SUPPORTED, subject, message))
+    }
+
+    fn planes(&self, located: &Held) -> [Plane; 3] {
+        match located {
+            Held::Uploaded(upload) => upload.planes(),
+            Held::OnDevice(kept) => {
+                let own = self.own(&kept.get());
+                own.map_or([Plane::default(); 3], GpuFrame::planes)
+            }
+        }
+    }
+
+    /// Takes a free place with its slot, or makes one.
+    fn take(&self) -> Result<(u32, Box<Slot>), ApiError> {
+        let (number, slot) = {
+            let mut state = self.state();
+            let number = match state.free.pop() {
+                Some(number) => number,
+                None => {
+                    state.places.push(Place::default());
+                    (state.places.len() - 1) as u32
+                }
+            };
+            (number, state.places[number as usize].slot.take())
+        };
+        let slot = match slot {
+            Some(slot) => Ok(slot),
+            None => self.new_slot().map(Box::new),
+        };
+        let slot = slot.inspect_err(|_| self.state().free.push(number))?;
+        Ok((number, slot))
+    }
+
+    /// Waits for a frame and checks its accounts; computes it again if they do not add up.
+    fn settle(&self, slot: &mut Slot, index: u64) -> Result<(), ApiError> {
+        let _current = self.card.enter()?;
+        let failed = |error| self.card.failed(error);
+        let mut repetition = 0;
+        loop {
+            slot.finish().map_err(failed)?;
+            let Err(lost) = slot.check() else {
+                break;
+            };
+            if repetition == REPETITIONS {
+                return Err(unaccounted(index, &lost));
+            }
+            repetition += 1;
+            self.repeated.fetch_add(1, Ordering::Relaxed);
+            let line = format!("frame {index} is computed again: {lost}");
+            log(LogLevel::WARNING, &line);
+            slot.run(self.next_sequence()).map_err(failed)?;
+        }
+        if slot.met_beyond_depth() {
+            let (peak, depth) = (self.format.peak(), self.format.depth());
+            let message =
+                format!("frame {index} has samples above {peak}, the largest of {depth} bits");
+            return Err(ApiError::new(Status::INVALID, "frame", message));
+        }
+        Ok(())
+    }
+}
+
+fn unaccounted(index: u64, lost: &Lost) -> ApiError {
+    let message = format!(
+        "frame {index}: {lost}, also after {REPETITIONS} repetitions; the device or its driver \
+         loses work"
+    );
+    ApiError::new(Status::DEVICE, "dispatch", message)
+}
+
+/// Brings tables to the device, once.
+fn tables(card: &Card, tables: &[u8]) -> Result<Option<DeviceMemory>, ApiError> {
+    if tables.is_empty() {
+        return Ok(None);
+    }
+    let bring = || -> Result<DeviceMemory, RuntimeError> {
+        let memory = DeviceMemory::new(card.runtime(), tables.len())?;
+        let mut staging = PinnedMemory::new(card.runtime(), tables.len())?;
+        // SAFETY: nothing is under way.
+        unsafe { staging.bytes_mut() }.copy_from_slice(tables);
+        let stream = Stream::new(card.runtime())?;
+        let (from, extent) = (
+            staging.pointer().cast_const(),
+            Extent {
+                width: tables.len(),
+                rows: 1,
+            },
+        );
+        // SAFETY: both ends outlive the copy, which is waited for here.
+        unsafe {
+            stream.upload(
+                (memory.address(), tables.len()),
+                (from, tables.len()),
+                extent,
+            )?;
+        }
+        stream.synchronize()?;
+        Ok(memory)
+    };
+    bring().map(Some).map_err(|error| card.failed(error))
+}
+
+impl ExtractorImpl for Plan {
+    fn columns(&self) -> usize {
+        self.columns
+    }
+
+    fn history(&self) -> usize {
+        self.history
+    }
+
+    fn in_flight(&self) -> usize {
+        IN_FLIGHT
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let frames = 2 * self.uploads.frame_bytes();
+        let tables = self.tables.as_ref().map_or(0, DeviceMemory::bytes);
+        (IN_FLIGHT * (self.layout.arena_bytes() + frames) + tables) as u64
+    }
+
+    fn admits(&self, frame: &FrameRef<'_>) -> Result<(), ApiError> {
+        self.check("frame", frame)
+    }
+
+    fn submit(&self, job: &Job<'_>) -> Result<Ticket, ApiError> {
+        let pair = job.pair();
+        self.check("job.reference", &pair.reference)?;
+        self.check("job.distorted", &pair.distorted)?;
+        let wanted = (self.history as u64).min(job.index()) as usize;
+        let mut earlier = Vec::with_capacity(wanted);
+        for back in 1..=wanted {
+            let pair = job.earlier(back).ok_or_else(|| {
+                let message = format!(
+                    "frame {} needs {wanted} earlier frames, {} were given",
+                    job.index(),
+                    back - 1
+                );
+                ApiError::new(Status::INVALID, "job.earlier", message)
+            })?;
+            self.check("job.earlier.reference", &pair.reference)?;
+            earlier.push(&pair.reference);
+        }
+
+        let reference = self.locate(&pair.reference, true)?;
+        let distorted = self.locate(&pair.distorted, false)?;
+        let mut located = vec![reference, distorted];
+        for frame in earlier {
+            located.push(self.locate(frame, true)?);
+        }
+        let mut planes = [Plane::default(); 2];
+        for (slot, frame) in planes.iter_mut().zip(&located[2..]) {
+            *slot = self.planes(frame)[0];
+        }
+        let arguments = args::Job {
+            sequence: 0,
+            reserved: 0,
+            reference: self.planes(&located[0]),
+            distorted: self.planes(&located[1]),
+            earlier: planes,
+        };
+
+        let (number, mut slot) = self.take()?;
+        let started = (|| {
+            let _current = self.card.enter()?;
+            let ready: Vec<Arc<Event>> = located.iter().filter_map(|l| self.ready(l)).collect();
+            let after = ready.iter().map(|event| &**event);
+            let started = slot.start(self.next_sequence(), arguments, after, located);
+            started.map_err(|error| self.card.failed(error))
+        })();
+        let mut state = self.state();
+        if let Err(error) = started {
+            // What was enqueued may still run: the slot waits for it as it goes.
+            state.free.push(number);
+            drop(state);
+            drop(slot);
+            return Err(error);
+        }
+        let place = &mut state.places[number as usize];
+        place.uses = place.uses.wrapping_add(1);
+        place.slot = Some(slot);
+        place.waiting = Some(Waiting {
+            index: job.index(),
+            earlier: wanted,
+        });
+        Ok(Ticket(u64::from(place.uses) << 32 | u64::from(number)))
+    }
+
+    fn collect(&self, ticket: Ticket, values: &mut [Value]) -> Result<(), ApiError> {
+        if values.len() != self.columns {
+            let message = format!("{} values, the plan has {}", values.len(), self.columns);
+            return Err(ApiError::new(Status::INVALID, "values", message));
+        }
+        let (number, uses) = (ticket.0 as u32, (ticket.0 >> 32) as u32);
+        let taken = {
+            let mut state = self.state();
+            let place = state.places.get_mut(number as usize);
+            let place = place.filter(|place| place.uses == uses);
+            place.and_then(|place| Some((place.waiting.take()?, place.slot.take()?)))
+        };
+        let (waiting, mut slot) = taken.ok_or_else(|| {
+            let message = format!("{} is of no job that waits", ticket.0);
+            ApiError::new(Status::INVALID, "ticket", message)
+        })?;
+        if let Err(error) = self.settle(&mut slot, waiting.index) {
+            // The slot may be of a device that failed: it goes, after what it still waits for.
+            drop(slot);
+            self.state().free.push(number);
+            return Err(error);
+        }
+        let mut rest = values;
+        for task in &self.tasks {
+            let (values, behind) = rest.split_at_mut(task.columns);
+            rest = behind;
+            let compared = task.twin.history() <= waiting.earlier;
+            task.twin.finish(slot.words(), compared, values);
+        }
+        slot.release();
+        let mut state = self.state();
+        state.places[number as usize].slot = Some(slot);
+        state.free.push(number);
+        Ok(())
+    }
+}
+
+impl Plan {
+    /// What must be reached before a frame is read.
+    fn ready(&self, located: &Held) -> Option<Arc<Event>> {
+        match located {
+            Held::Uploaded(upload) => upload.ready(),
+            Held::OnDevice(kept) => self.own(&kept.get())?.ready(),
+        }
+    }
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan")
+            .field("format", &self.format)
+            .field("columns", &self.columns)
+            .finish_non_exhaustive()
+    }
+}
