@@ -64,6 +64,7 @@ struct VxMotionArgs {
     u32 earlier;
     // Word of the results.
     u32 sad;
+};
 
 // vif: one scale, and the images of the next one.
 struct VxVifArgs {
