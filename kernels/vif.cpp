@@ -130,17 +130,20 @@ template <typename T, u32 scale, Range range> struct Vif {
     }
 
     // Samples of a column from row `first - radius` on.
-    VX_INLINE void load(u32 (&out)[tall], const VxPlane &plane, u32 column, i32 first,
-                               u32 height, bool inside) {
+    VX_INLINE void load(u32 (&out)[tall], const VxPlane &plane, u32 column, i32 first, u32 height,
+                        bool inside) {
+        u64 start = plane.address + column * sizeof(T);
+        // A row is shorter than 2^17 bytes, but rows may lie far apart.
+        u32 pitch = (u32)plane.pitch;
         if (inside) {
-            u64 at = plane.address + (u64)(first - (i32)radius) * plane.pitch + column * sizeof(T);
+            start += (u64)(u32)(first - (i32)radius) * pitch;
 #pragma unroll
-            for (u32 i = 0; i < tall; i++, at += plane.pitch) out[i] = *vx_at<const T>(at);
+            for (u32 i = 0; i < tall; i++) out[i] = *vx_at<const T>(start + (u64)pitch * i);
         } else {
 #pragma unroll
             for (u32 i = 0; i < tall; i++) {
                 u32 row = (u32)reflect(first - (i32)radius + (i32)i, (i32)height);
-                out[i] = *vx_at<const T>(plane.address + row * plane.pitch + column * sizeof(T));
+                out[i] = *vx_at<const T>(start + (u64)row * pitch);
             }
         }
     }
@@ -174,14 +177,14 @@ template <typename T, u32 scale, Range range> struct Vif {
         }
     }
 
-    // Filters a row of products across.
-    VX_INLINE void across(u32 (&out)[RUN], const VX_LOCAL u32 *row) {
+    // Filters a row of products across and adds it.
+    VX_INLINE void across(u32 (&sums)[RUN], const VX_LOCAL u32 *row) {
         u32 v[wide], high[wide];
         load_row(v, row);
 #pragma unroll
         for (u32 i = 0; i < wide; i++) high[i] = v[i] >> 16;
 #pragma unroll
-        for (u32 i = 0; i < RUN; i++) out[i] = weigh_full<scale>(v, high, i + margin);
+        for (u32 i = 0; i < RUN; i++) sums[i] += weigh_full<scale>(v, high, i + margin);
     }
 
     // The images of the next scale: every second row of the tile is in `buffer`, filtered
@@ -209,8 +212,9 @@ template <typename T, u32 scale, Range range> struct Vif {
         constexpr u32 parts = 5;
         u32 thread = vx_thread();
         // Sums of 256 threads fit 32 bits.
-        u32 mine[parts] = {sums.distorted_bits, sums.reference_bits, (u32)sums.variance & 0x1ffff,
-                           sums.flat_pixels, (u32)(sums.variance >> 17)};
+        u32 mine[parts] = {sums.all - sums.rest, sums.reference - sums.varied * (1040 * 2048),
+                           (u32)sums.flat_variance & 0x1ffff, sums.flat,
+                           (u32)(sums.flat_variance >> 17)};
 #pragma unroll
         for (u32 i = 0; i < parts; i++) words[i * THREADS + thread] = mine[i];
         vx_barrier();
@@ -226,15 +230,22 @@ template <typename T, u32 scale, Range range> struct Vif {
         }
     }
 
+    static constexpr u32 covariance_round(u32 a, u32 b) {
+        return (u32)(((u64)a * b + ((u64)1 << 31)) >> 32);
+    }
+
     VX_INLINE void run(const VxVifArgs &args) {
-        VX_SHARED Buffer first, second;
-        VX_SHARED u32 halved[VIF_ROWS / 2 * VIF_PITCH] __attribute__((aligned(16)));
-        VX_SHARED u32 chords[VIF_CHORDS];
+        VX_SHARED struct {
+            Buffer first, second;
+            u32 halved[VIF_ROWS / 2 * VIF_PITCH];
+            u32 chords[VIF_CHORDS];
+        } shared;
+        auto *const first = shared.first.words, *const second = shared.second.words;
 
         const u32 thread = vx_thread(), depth = args.frame.depth;
         const u32 width = args.width, height = args.height;
         const u32 x0 = vx_block_x() * columns, y0 = vx_block_y() * VIF_ROWS;
-        if (thread < VIF_CHORDS) chords[thread] = vx_at<const u32>(args.chords)[thread];
+        shared.chords[thread] = vx_at<const u32>(args.chords)[thread];
 
         // Downwards: a column and half the rows.
         const u32 column = thread % VIF_COLUMNS, top = thread / VIF_COLUMNS * RUN;
@@ -265,54 +276,69 @@ template <typename T, u32 scale, Range range> struct Vif {
         if (scale != 3) {
 #pragma unroll
             for (u32 i = 0; i < RUN; i += 2)
-                halved[start - top * (VIF_PITCH / 2) + i / 2 * VIF_PITCH] =
+                shared.halved[start - top * (VIF_PITCH / 2) + i / 2 * VIF_PITCH] =
                     mean<next_scale>(x, y, i + radius, mean_shift(depth));
         }
         if (args.score) {
 #pragma unroll
             for (u32 i = 0; i < RUN; i++)
-                first.words[start + i * VIF_PITCH] = mean<scale>(x, y, i + radius, mean_shift(depth));
+                first[start + i * VIF_PITCH] = mean<scale>(x, y, i + radius, mean_shift(depth));
         }
         vx_barrier();
-        if (scale != 3) halve(args, halved);
+        if (scale != 3) halve(args, shared.halved);
 
         if (args.score) {
-            // Across: eight pixels of a row.
+            // Across: eight pixels of a row. Products of means first, then (co)variances.
             const u32 row = thread % VIF_ROWS, segment = thread / VIF_ROWS;
             const bool works = segment < segments;
             const u32 from = row * VIF_PITCH + segment * RUN;
-            u32 m1[RUN], m2[RUN], xx[RUN], yy[RUN], xy[RUN];
+            u32 s1[RUN], s2[RUN], s12[RUN];
 
-            products(second.words + start, x, x, shift);
+            products(second + start, x, x, shift);
             if (works) {
-                u32 both[wide], v[wide];
-                load_row(both, first.words + from);
+                u32 both[wide], upper[wide];
+                load_row(both, first + from);
 #pragma unroll
-                for (u32 i = 0; i < wide; i++) v[i] = both[i] & 0xffff;
+                for (u32 i = 0; i < wide; i++) upper[i] = both[i] >> 16;
 #pragma unroll
-                for (u32 i = 0; i < RUN; i++) m1[i] = weigh<scale>(v, i + margin, 0);
-#pragma unroll
-                for (u32 i = 0; i < wide; i++) v[i] = both[i] >> 16;
-#pragma unroll
-                for (u32 i = 0; i < RUN; i++) m2[i] = weigh<scale>(v, i + margin, 0);
+                for (u32 i = 0; i < RUN; i++) {
+                    u32 m2 = weigh<scale>(upper, i + margin, 0);
+                    // Modulo 2^32, which is above any sum of the lower halves.
+                    u32 m1 = weigh<scale>(both, i + margin, 0) - (m2 << 16);
+                    s1[i] = 0 - covariance_round(m1, m1);
+                    s2[i] = 0 - covariance_round(m2, m2);
+                    s12[i] = 0 - covariance_round(m1, m2);
+                }
             }
             vx_barrier();
-            products(first.words + start, y, y, shift);
-            if (works) across(xx, second.words + from);
+            products(first + start, y, y, shift);
+            if (works) across(s1, second + from);
             vx_barrier();
-            products(second.words + start, x, y, shift);
-            if (works) across(yy, first.words + from);
+            products(second + start, x, y, shift);
+            if (works) across(s2, first + from);
             vx_barrier();
             VifSums sums = {};
-            if (works) {
-                across(xy, second.words + from);
-                u32 left = x0 + segment * RUN;
+            const u32 left = x0 + segment * RUN;
+            if (works && left < width && y0 + row < height) {
+                bool varied[RUN], any = false;
 #pragma unroll
-                for (u32 i = 0; i < RUN; i++)
-                    if (left + i < width && y0 + row < height)
-                        vif_add(sums, m1[i], m2[i], xx[i], yy[i], xy[i], args.gain_limit, chords);
+                for (u32 i = 0; i < RUN; i++) {
+                    s2[i] = (u32)vx_max((i32)s2[i], 0);
+                    bool inside = left + i < width, flat = (i32)s1[i] < VIF_NOISE;
+                    sums.flat_variance += inside && flat ? s2[i] : 0;
+                    sums.flat += inside && flat;
+                    varied[i] = inside && !flat;
+                    any |= varied[i];
+                }
+                if (any) {
+                    across(s12, second + from);
+#pragma unroll
+                    for (u32 i = 0; i < RUN; i++)
+                        vif_varied(sums, varied[i], (i32)s1[i], (i32)s2[i], (i32)s12[i],
+                                   args.gain_limit, shared.chords);
+                }
             }
-            reduce(args, sums, first.words);
+            reduce(args, sums, first);
         }
         vx_account(args.frame, over);
     }

@@ -11,31 +11,38 @@
 // Variance of the visual noise, 2.0 in Q16.
 #define VIF_NOISE 131072
 
-// Sums over the pixels of a thread. 32 bits hold what some hundred pixels add; `variance`, that
-// of the flat pixels, takes up to 31 bits a pixel.
+// Sums over the pixels of a thread. 32 bits hold what a hundred pixels add to them.
 struct VifSums {
-    u32 distorted_bits;
-    u32 reference_bits;
-    u32 flat_pixels;
-    u64 variance;
+    // Logarithms of what the distorted image and its noise hold, and of the noise alone.
+    u32 all, rest;
+    // Logarithms of the reference and its noise, where it is not flat, and how often.
+    u32 reference, varied;
+    // Distorted variance where the reference is flat, and how often.
+    u64 flat_variance;
+    u32 flat;
 };
 
-// log2(v) in 1/2048, plus 1023, from the upper half of the bits of the integer `v` >= 32768 as a
-// double: the exponent and the leading bits of the mantissa. A chord is its value at the left end
-// in 1/2^20 of a unit, and in its low 12 bits also its slope, in 1/2^15 of a unit.
-template <typename Chords> VX_INLINE u32 vif_log2(Chords chords, double v) {
-    u32 bits = (u32)(__builtin_bit_cast(u64, v) >> 32);
-    u32 chord = chords[bits >> 12 & 255];
-    return (bits >> 20) * 2048 + ((chord + (chord & 4095) * (bits & 0xfe0)) >> 20);
+// The quotient of two positive numbers, far from the ends of the range; correctly rounded. The
+// steps that a compiler takes for `a / b` in that range, without the branch out of it.
+VX_INLINE double vif_divide(double a, double b) {
+#if defined(__NVPTX__)
+    double r = __nvvm_rcp_approx_ftz_d(b);
+    double e = __builtin_fma(-b, r, 1.0);
+    r = __builtin_fma(r, __builtin_fma(e, e, e), r);
+    r = __builtin_fma(r, __builtin_fma(-b, r, 1.0), r);
+    double q = a * r;
+    return __builtin_fma(r, __builtin_fma(-b, q, a), q);
+#else
+    return a / b;
+#endif
 }
 
-// `v` < 2^53, without a conversion: those of 64 bits are slow.
-VX_INLINE double vif_double(u32 v) {
-    return __builtin_bit_cast(double, (u64)0x43300000 << 32 | v) - 4503599627370496.0;
-}
-
-// The integer part of `v` in 0..2^52.
-VX_INLINE double vif_trunc(double v) {
+// The integer part of `v` < 2^52, 0 if `v` is negative.
+VX_INLINE double vif_whole(double v) {
+    u64 bits = __builtin_bit_cast(u64, v);
+    // Without the upper half of its bits any number is less than 1.
+    u32 upper = (u32)vx_max((i32)(bits >> 32), 0);
+    v = __builtin_bit_cast(double, (u64)upper << 32 | (u32)bits);
 #if defined(__AMDGCN__) || defined(__NVPTX__)
     return __builtin_trunc(v);
 #else
@@ -44,29 +51,31 @@ VX_INLINE double vif_trunc(double v) {
 #endif
 }
 
-// Adds a pixel: filtered samples in Q16 (`m1` and `m2`, as Q32 of the 8-bit range) and rounded
-// filtered products.
+// log2(v) in 1/2048, plus 1023, of an integer `v` >= 32768: from the upper half of its bits as a
+// double, which are the exponent and the leading bits of the mantissa. A chord is its value at the
+// left end in 1/2^20 of a unit, and in its low 12 bits also its slope, in 1/2^15 of a unit.
+template <typename Chords> VX_INLINE u32 vif_log2(Chords chords, double v) {
+    u32 bits = (u32)(__builtin_bit_cast(u64, v) >> 32);
+    u32 chord = chords[bits >> 12 & 255];
+    return ((chord + (chord & 4095) * (bits & 0xfe0)) >> 20) + (bits >> 20) * 2048;
+}
+
+// Adds a pixel whose reference varies by `s1`, and the distorted image by `s2` >= 0, with
+// covariance `s12`. Nothing branches, so that no pixel waits for another; one that is not
+// `varied` adds nothing.
 template <typename Chords>
-VX_INLINE void vif_add(VifSums &sums, u32 m1, u32 m2, u32 xx, u32 yy, u32 xy, double gain_limit,
-                       Chords chords) {
-    const u64 half = (u64)1 << 31;
-    i32 s1 = (i32)(xx - (u32)(((u64)m1 * m1 + half) >> 32));
-    i32 s2 = vx_max((i32)(yy - (u32)(((u64)m2 * m2 + half) >> 32)), 0);
-    i32 s12 = (i32)(xy - (u32)(((u64)m1 * m2 + half) >> 32));
-    if (s1 < VIF_NOISE) {
-        sums.variance += (u32)s2;
-        sums.flat_pixels += 1;
-        return;
-    }
-    double v1 = vif_double((u32)s1);
-    sums.reference_bits += vif_log2(chords, v1 + (double)VIF_NOISE) - (1023 + 17) * 2048;
-    if (s12 > 0 && s2 > 0) {
-        double v2 = vif_double((u32)s2), v12 = vif_double((u32)s12);
-        double gain = v12 / (v1 + 65536.0 * 1.0e-10);
-        double left = v2 - gain * v12;
-        double rest = vif_trunc(left > 0.0 ? left : 0.0) + (double)VIF_NOISE;
-        gain = gain < gain_limit ? gain : gain_limit;
-        double signal = vif_trunc(gain * gain * v1);
-        sums.distorted_bits += vif_log2(chords, signal + rest) - vif_log2(chords, rest);
-    }
+VX_INLINE void vif_varied(VifSums &sums, bool varied, i32 s1, i32 s2, i32 s12, double gain_limit,
+                          Chords chords) {
+    // Without correlation `all` equals `rest`.
+    s12 = varied && s2 > 0 ? vx_max(s12, 0) : 0;
+    double v1 = s1, v2 = s2, v12 = s12;
+    u32 reference = vif_log2(chords, v1 + (double)VIF_NOISE);
+    double gain = vif_divide(v12, v1 + 65536.0 * 1.0e-10);
+    double rest = vif_whole(v2 - gain * v12) + (double)VIF_NOISE;
+    gain = gain < gain_limit ? gain : gain_limit;
+    double all = vif_whole(gain * gain * v1) + rest;
+    sums.reference += varied ? reference : 0;
+    sums.varied += varied;
+    sums.all += vif_log2(chords, all);
+    sums.rest += vif_log2(chords, rest);
 }
