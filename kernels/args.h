@@ -55,6 +55,16 @@ struct VxPsnrArgs {
     u32 sum;
 };
 
+// motion: sum of the absolute values of the blurred difference to an earlier frame.
+struct VxMotionArgs {
+    VxFrame frame;
+    u32 width;
+    u32 height;
+    // Which of VxJob::earlier, 0 or 1.
+    u32 earlier;
+    // Word of the results.
+    u32 sad;
+
 // adm: one wavelet level of both pictures, with the sums of its rows.
 struct VxAdmLevelArgs {
     VxFrame frame;

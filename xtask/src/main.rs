@@ -9,6 +9,7 @@ mod ci;
 mod codegen;
 mod compare;
 mod emulate;
+mod kernels;
 mod math;
 mod memory;
 mod models;
@@ -101,6 +102,12 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Compile the device code for every target and pack it for the plugins.
+    Kernels {
+        /// Only these targets: a processor of AMD, a generic one, `sm_80`, `sm_90` or `host`.
+        #[arg(long = "target", value_name = "NAME")]
+        targets: Vec<String>,
+    },
     /// Compare the functions of metrics::math with those of the platform's C library.
     Math {
         /// Inputs for each function.
@@ -156,6 +163,7 @@ fn main() -> ExitCode {
             (false, false) => abi::Action::Check,
         }),
         Task::Codegen { check } => codegen::run(check),
+        Task::Kernels { targets } => kernels::run(&kernels::Settings { targets }),
         Task::Math { count } => math::run(count),
         Task::Stage { prefix } => stage::run(&prefix),
         Task::Models { from } => models::run(&from),

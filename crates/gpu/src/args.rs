@@ -76,3 +76,20 @@ pub struct Psnr {
     /// Word of the results.
     pub sum: u32,
 }
+
+/// `vx_motion_u8`, `vx_motion_u16`: sum of the absolute values of the blurred difference to an
+/// earlier frame.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct Motion {
+    /// The frame.
+    pub frame: Frame,
+    /// Samples of a row.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// Which of [`Job::earlier`], 0 or 1.
+    pub earlier: u32,
+    /// Word of the results.
+    pub sad: u32,
+}

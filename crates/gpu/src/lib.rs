@@ -24,6 +24,7 @@ mod backend;
 mod card;
 mod device;
 mod frame;
+mod objects;
 mod plan;
 mod resources;
 pub mod runtime;
@@ -32,4 +33,5 @@ mod twin;
 mod upload;
 
 pub use backend::{GpuBackend, Opened, Platform, no_such_device};
+pub use objects::{ObjectError, ObjectTable};
 pub use runtime::{Fault, Runtime, RuntimeError};

@@ -7,6 +7,7 @@
 //! What must stay true: limits, constants and tables come from `vmafx-metrics`; the sums equal
 //! those of the metric's scalar reference in every bit.
 
+mod motion;
 mod psnr;
 
 use bytemuck::{NoUninit, Pod};
@@ -222,7 +223,7 @@ impl Arena<'_> {
 }
 
 /// Features that have a twin, sorted.
-pub(crate) const NAMES: [&str; 1] = ["psnr"];
+pub(crate) const NAMES: [&str; 3] = ["motion", "motion_v2", "psnr"];
 
 /// The twin of a metric whose limits are met.
 ///
@@ -235,6 +236,7 @@ pub(crate) fn twin(
 ) -> Result<Box<dyn Twin>, ApiError> {
     let name = metric.definition().name;
     match name {
+        "motion" | "motion_v2" => Ok(Box::new(motion::Motion::new(options, format))),
         "psnr" => Ok(Box::new(psnr::Psnr::new(options, format))),
         _ => Err(ApiError::new(
             Status::NOT_FOUND,
