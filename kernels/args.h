@@ -64,6 +64,7 @@ struct VxMotionArgs {
     u32 earlier;
     // Word of the results.
     u32 sad;
+};
 
 // adm: one wavelet level of both pictures, with the sums of its rows.
 struct VxAdmLevelArgs {

@@ -7,6 +7,7 @@
 //! What must stay true: limits, constants and tables come from `vmafx-metrics`; the sums equal
 //! those of the metric's scalar reference in every bit.
 
+mod adm;
 mod motion;
 mod psnr;
 
@@ -223,7 +224,7 @@ impl Arena<'_> {
 }
 
 /// Features that have a twin, sorted.
-pub(crate) const NAMES: [&str; 3] = ["motion", "motion_v2", "psnr"];
+pub(crate) const NAMES: [&str; 4] = ["adm", "motion", "motion_v2", "psnr"];
 
 /// The twin of a metric whose limits are met.
 ///
@@ -236,6 +237,7 @@ pub(crate) fn twin(
 ) -> Result<Box<dyn Twin>, ApiError> {
     let name = metric.definition().name;
     match name {
+        "adm" => Ok(Box::new(adm::Adm::new(options, format)?)),
         "motion" | "motion_v2" => Ok(Box::new(motion::Motion::new(options, format))),
         "psnr" => Ok(Box::new(psnr::Psnr::new(options, format))),
         _ => Err(ApiError::new(
