@@ -123,7 +123,8 @@ impl Plan {
             .map(|task| task.twin.planes())
             .max()
             .unwrap_or(0);
-        let remembered = if history > 0 { history + IN_FLIGHT } else { 0 };
+        let in_flight = wanted_in_flight(&format);
+        let remembered = if history > 0 { history + in_flight } else { 0 };
         Ok(Plan {
             state: Mutex::default(),
             uploads: Uploads::new(card, &format, planes, remembered)?,
