@@ -312,9 +312,12 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
                 i32 threshold = adm_add(nine, before[which].own);
                 u64 *to = cubes + 3 * (1 - which);
                 if (which == 0 && !args.with_impairment) continue;
-                to[0] += adm_seen_cube<LEVEL, 0>(hidden.magnitude[0], threshold, args.cube_shift[0], args.cube_half[0]);
-                to[1] += adm_seen_cube<LEVEL, 1>(hidden.magnitude[1], threshold, args.cube_shift[0], args.cube_half[0]);
-                to[2] += adm_seen_cube<LEVEL, 2>(hidden.magnitude[2], threshold, args.cube_shift[1], args.cube_half[1]);
+                to[0] += adm_seen_cube<LEVEL, 0>(hidden.magnitude[0], threshold, args.square_half[0],
+                                                 args.cube_shift[0], args.cube_half[0]);
+                to[1] += adm_seen_cube<LEVEL, 1>(hidden.magnitude[1], threshold, args.square_half[0],
+                                                 args.cube_shift[0], args.cube_half[0]);
+                to[2] += adm_seen_cube<LEVEL, 2>(hidden.magnitude[2], threshold, args.square_half[1],
+                                                 args.cube_shift[1], args.cube_half[1]);
             }
         }
     };

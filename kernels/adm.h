@@ -18,8 +18,8 @@ VX_INLINE float adm_about_reciprocal(float x) { return __nvvm_rcp_approx_ftz_f(x
 VX_INLINE float adm_about_reciprocal(float x) { return 1.0f / x; }
 #endif
 
-// Hides from the compiler that a number is not negative: a product with a signed one would then
-// be of mixed signs, which takes four instructions instead of one.
+// Hides from the compiler where a number comes from. It would else replace the product of two
+// signed numbers of 32 bits by one of mixed signs or of 64 bits: four instructions instead of one.
 VX_INLINE i32 adm_signed(i32 x) {
 #if defined(__AMDGCN__)
     asm("" : "+v"(x));
@@ -133,10 +133,10 @@ VX_INLINE i32 adm_later_share(u32 share, u32 weighed) {
 
 // The cube of what is seen of a weighted magnitude above its threshold.
 template <u32 LEVEL, u32 BAND>
-VX_INLINE u64 adm_seen_cube(u32 magnitude, i32 threshold, u32 cube_shift, u64 cube_half) {
+VX_INLINE u64 adm_seen_cube(u32 magnitude, i32 threshold, u64 square_half, u32 cube_shift, u64 cube_half) {
     constexpr u32 threshold_shift = LEVEL > 0 ? 0 : BAND == 2 ? 12 : 10;
     constexpr u32 square_shift = LEVEL == 0 && BAND < 2 ? 29 : 30;
     i32 seen = adm_signed(vx_max((i32)(magnitude - ((u32)threshold << threshold_shift)), 0));
-    i32 square = (i32)((adm_wide(seen, seen) + (1ll << (square_shift - 1))) >> square_shift);
+    i32 square = adm_signed((i32)((adm_wide(seen, seen) + (i64)square_half) >> square_shift));
     return (u64)((adm_wide(square, seen) + (i64)cube_half) >> cube_shift);
 }

@@ -76,8 +76,9 @@ struct VxAdmLevelArgs {
     u64 low[2];
     // How often an enhanced detail counts at most.
     double gain_limit;
-    // Halves of the units that cubes are rounded to: straight details, diagonal ones, and those
-    // of the original; and what is added to a square of the original before its shift.
+    // Halves of the units that squares and cubes are rounded to, of straight details and of
+    // diagonal ones, and those of the original, where squares get a whole unit.
+    u64 square_half[2];
     u64 cube_half[2];
     u64 energy_cube_half;
     u64 energy_square_unit;

@@ -106,7 +106,9 @@ pub struct AdmLevel {
     pub low: [u64; 2],
     /// How often an enhanced detail counts at most.
     pub gain_limit: f64,
-    /// Halves of the units that cubes are rounded to: straight details, diagonal ones.
+    /// Halves of the units that squares are rounded to: straight details, diagonal ones.
+    pub square_half: [u64; 2],
+    /// The same for cubes.
     pub cube_half: [u64; 2],
     /// The same for cubes of the original.
     pub energy_cube_half: u64,

@@ -127,10 +127,17 @@ impl Adm {
         let rounding = Rounding::of(index, self.format.depth());
         let energy = Shifts::of(index, &part.level);
         // Straight details, then diagonal ones.
-        let cube_shift = [0, 2].map(|band| match index {
-            0 => Finest::cube_shift(band, part.level.size.width),
-            _ => Coarser::cube_shift(band, part.level.size.width),
-        });
+        let width = part.level.size.width;
+        let (square_shift, cube_shift) = match index {
+            0 => (
+                [0, 2].map(Finest::square_shift),
+                [0, 2].map(|band| Finest::cube_shift(band, width)),
+            ),
+            _ => (
+                [0, 2].map(Coarser::square_shift),
+                [0, 2].map(|band| Coarser::cube_shift(band, width)),
+            ),
+        };
         let shares = match index {
             0 => [FIRST_NEIGHBOUR_SHARE as u32, FIRST_OWN_SHARE as u32],
             _ => [NEIGHBOUR_SHARE as u32, OWN_SHARE as u32],
@@ -142,6 +149,7 @@ impl Adm {
             source: before.map_or([0; 2], |before| before.low.map(|band| arena.buffer(band))),
             low,
             gain_limit: limit,
+            square_half: square_shift.map(|shift| half(shift) as u64),
             cube_half: cube_shift.map(|shift| half(shift) as u64),
             energy_cube_half: half(energy.cube) as u64,
             energy_square_unit: 1 << energy.square,
