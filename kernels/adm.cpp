@@ -65,9 +65,9 @@ VX_INLINE i32 adm_filter(const i32 (&taps)[4], i32 a, i32 b, i32 c, i32 d, u32 s
     u32 sum = start + (u32)taps[0] * (u32)a + (u32)taps[1] * (u32)b;
     return (i32)(sum + (u32)taps[2] * (u32)c + (u32)taps[3] * (u32)d) >> shift;
 }
-VX_INLINE i32 adm_wide_filter(const i32 (&taps)[4], i32 a, i32 b, i32 c, i32 d, u32 shift) {
-    i64 sum = (1ll << shift >> 1) + adm_wide(taps[0], a) + adm_wide(taps[1], b);
-    return (i32)((sum + adm_wide(taps[2], c) + adm_wide(taps[3], d)) >> shift);
+VX_INLINE i32 adm_wide_filter(const i32 (&taps)[4], i32 a, i32 b, i32 c, i32 d, u64 half, u32 shift) {
+    i64 sum = (i64)half + adm_wide(taps[0], a) + adm_wide(taps[1], b);
+    return adm_signed((i32)((sum + adm_wide(taps[2], c) + adm_wide(taps[3], d)) >> shift));
 }
 
 // A column behind the filter over columns.
@@ -211,8 +211,8 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
                     fresh[k].low = adm_filter(args.low_taps, a, b, c, d, 0, 0);
                     fresh[k].high = adm_filter(args.high_taps, a, b, c, d, 0, 0);
                 } else {
-                    fresh[k].low = adm_wide_filter(args.low_taps, a, b, c, d, 16);
-                    fresh[k].high = adm_wide_filter(args.high_taps, a, b, c, d, 16);
+                    fresh[k].low = adm_wide_filter(args.low_taps, a, b, c, d, args.vertical_half, 16);
+                    fresh[k].high = adm_wide_filter(args.high_taps, a, b, c, d, args.vertical_half, 16);
                 }
             }
             // A coefficient is made of the last two pairs, those of planes half a pair back.
@@ -226,10 +226,14 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
                 old[0] = c, old[1] = fresh[0], old[2] = fresh[1];
             } else {
                 const u32 shift = LEVEL == 1 ? 15 : args.horizontal_shift;
-                lows[image] = adm_wide_filter(args.low_taps, a.low, b.low, c.low, d.low, shift);
-                details[image][0] = adm_wide_filter(args.low_taps, a.high, b.high, c.high, d.high, shift);
-                details[image][1] = adm_wide_filter(args.high_taps, a.low, b.low, c.low, d.low, shift);
-                details[image][2] = adm_wide_filter(args.high_taps, a.high, b.high, c.high, d.high, shift);
+                a = {adm_signed(a.low), adm_signed(a.high)}, b = {adm_signed(b.low), adm_signed(b.high)};
+                auto filter = [&](const i32(&taps)[4], i32 a, i32 b, i32 c, i32 d) __attribute__((always_inline)) {
+                    return adm_wide_filter(taps, a, b, c, d, args.horizontal_half, shift);
+                };
+                lows[image] = filter(args.low_taps, a.low, b.low, c.low, d.low);
+                details[image][0] = filter(args.low_taps, a.high, b.high, c.high, d.high);
+                details[image][1] = filter(args.high_taps, a.low, b.low, c.low, d.low);
+                details[image][2] = filter(args.high_taps, a.high, b.high, c.high, d.high);
                 old[0] = fresh[0], old[1] = fresh[1];
             }
         }
@@ -259,21 +263,28 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
                 // Below 2^14 the rounded share times the original rounds back to the distorted.
                 magnitude[0][band] = vx_min(magnitude[1][band], most[band]);
                 large = vx_max(large, magnitude[1][band]);
-                if (pair >= three_from - 1 && pair < three_to - 1) {
+            }
+            if (pair >= three_from - 1 && pair < three_to - 1) {
+#pragma unroll
+                for (u32 band = 0; band < 3; band++) {
                     const u32 m = magnitude[1][band];
                     if (LEVEL == 0) {
                         cubes[6 + band] += adm_wide(m * m, m);
                     } else {
-                        u64 square = (adm_wide(m, m) + args.energy_square_unit) >> args.energy_square_shift;
-                        cubes[6 + band] += (square * m + args.energy_cube_half) >> args.energy_cube_shift;
+                        // Of samples within the depth a detail has less than 2^31, so this fits.
+                        u32 square = (u32)((adm_wide(m, m) + args.energy_square_unit) >> args.energy_square_shift);
+                        cubes[6 + band] += (adm_wide(square, m) + args.energy_cube_half) >> args.energy_cube_shift;
                     }
                 }
             }
-            if (large >= 1 << 14) {
+            // Few are as large on the first level, most are on the others.
+            if (LEVEL > 0 || large >= 1 << 14) {
 #pragma unroll
-                for (u32 band = 0; band < 3; band++)
-                    if (magnitude[1][band] >= 1 << 14)
-                        magnitude[0][band] = adm_large_share(magnitude[1][band], sign[0][band], most[band]);
+                for (u32 band = 0; band < 3; band++) {
+                    const u32 m = magnitude[1][band];
+                    const u32 share = adm_large_share(vx_max(m, 1u << 14), sign[0][band], most[band]);
+                    magnitude[0][band] = m < 1 << 14 ? magnitude[0][band] : share;
+                }
             }
             if (adm_keeps_direction<LEVEL>(o, t, args.cosine_squared)) {
 #pragma unroll

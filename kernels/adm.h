@@ -52,7 +52,7 @@ VX_INLINE u32 adm_reciprocal(u32 divisor) {
 // bits. `most` is the distorted detail in the direction of the original, 0 if it points away;
 // `sign` the mask of the original's sign.
 VX_INLINE u32 adm_large_share(u32 magnitude, i32 sign, u32 most) {
-    u32 shift = 17 - (u32)__builtin_clz(magnitude | 1 << 14);
+    u32 shift = 17 - (u32)__builtin_clz(magnitude);
     u32 leading = (magnitude + ((1u << shift) >> 1)) >> shift;
     // Twice the original is beyond a share of one, so that the quotient has 32 bits.
     u64 product = adm_wide(adm_reciprocal(leading), vx_min(most, 2 * magnitude));

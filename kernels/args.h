@@ -76,6 +76,10 @@ struct VxAdmLevelArgs {
     u64 low[2];
     // How often an enhanced detail counts at most.
     double gain_limit;
+    // Halves of the units that the filters over columns and over rows round to, but on the first
+    // level.
+    u64 vertical_half;
+    u64 horizontal_half;
     // Halves of the units that squares and cubes are rounded to, of straight details and of
     // diagonal ones, and those of the original, where squares get a whole unit.
     u64 square_half[2];

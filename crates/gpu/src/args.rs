@@ -106,6 +106,10 @@ pub struct AdmLevel {
     pub low: [u64; 2],
     /// How often an enhanced detail counts at most.
     pub gain_limit: f64,
+    /// Half of the unit that the filter over columns rounds to; unused on the first level.
+    pub vertical_half: u64,
+    /// The same over rows.
+    pub horizontal_half: u64,
     /// Halves of the units that squares are rounded to: straight details, diagonal ones.
     pub square_half: [u64; 2],
     /// The same for cubes.

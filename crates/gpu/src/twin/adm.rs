@@ -149,6 +149,8 @@ impl Adm {
             source: before.map_or([0; 2], |before| before.low.map(|band| arena.buffer(band))),
             low,
             gain_limit: limit,
+            vertical_half: half(rounding.vertical) as u64,
+            horizontal_half: half(rounding.horizontal) as u64,
             square_half: square_shift.map(|shift| half(shift) as u64),
             cube_half: cube_shift.map(|shift| half(shift) as u64),
             energy_cube_half: half(energy.cube) as u64,
