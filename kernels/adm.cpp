@@ -147,37 +147,60 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
     }
     const bool aligned = LEVEL > 0 || ((reference | distorted | reference_pitch | distorted_pitch) & 15) == 0;
     u32 all = 0;
-    // Brings a chunk of pairs of columns, in units of two times 16 bytes.
+    // Brings a chunk of pairs of columns: each thread two rows of either picture, and four of them
+    // a piece of the two rows behind the last.
     auto stage = [&](i32 chunk) __attribute__((always_inline)) {
         const i32 samples = (i32)args.source_width, lines = (i32)args.source_height;
         const i32 column = 2 * chunk * CHUNK - MARGIN;
-        const bool plain = aligned && column >= 0 && column + 2 * CHUNK <= samples;
-        for (i32 unit = thread; unit < 4 * (THREADS + 1); unit += THREADS) {
-            const u32 image = unit >= 2 * (THREADS + 1);
-            const i32 rest = unit - (i32)image * 2 * (THREADS + 1), pair = rest >> 1, first = (rest & 1) * (CHUNK / 2);
-            const i32 line = 2 * (top + pair) - 1;
-            const u64 from = image ? distorted : reference, pitch = image ? distorted_pitch : reference_pitch;
-            const u64 a = from + (u64)(u32)adm_inside(line, lines) * pitch;
-            const u64 b = from + (u64)(u32)adm_inside(line + 1, lines) * pitch;
-            if (plain) {
-                u32x4 v = *vx_at<const u32x4>(a + (u32)(column + 2 * first) * sizeof(S));
-                u32x4 w = *vx_at<const u32x4>(b + (u32)(column + 2 * first) * sizeof(S));
-                if (LEVEL == 0 && sizeof(S) == 2) all |= v[0] | v[1] | v[2] | v[3] | w[0] | w[1] | w[2] | w[3];
-                for (i32 k = 0; k < CHUNK / 2; k++) tile[image][first + k][pair] = adm_cell(S(), v, w, k);
-                continue;
+        if (aligned && column >= 0 && column + 2 * CHUNK <= samples) {
+            const i32 line = 2 * y - 1, more = 2 * (top + THREADS) - 1;
+            const u32 upper = (u32)adm_inside(line, lines), lower = (u32)adm_inside(line + 1, lines);
+#pragma unroll
+            for (u32 image = 0; image < 2; image++) {
+                const u64 at = (image ? distorted : reference) + (u64)(u32)column * sizeof(S);
+                const u64 pitch = image ? distorted_pitch : reference_pitch;
+                const VX_GLOBAL u32x4 *a = vx_at<const u32x4>(at + upper * pitch);
+                const VX_GLOBAL u32x4 *b = vx_at<const u32x4>(at + lower * pitch);
+                u32x4 v[3] = {a[0], a[1]}, w[3] = {b[0], b[1]};
+                const bool behind = thread >> 1 == (i32)image;
+                if (behind) {
+                    v[2] = vx_at<const u32x4>(at + (u32)adm_inside(more, lines) * pitch)[thread & 1];
+                    w[2] = vx_at<const u32x4>(at + (u32)adm_inside(more + 1, lines) * pitch)[thread & 1];
+                }
+#pragma unroll
+                for (u32 half = 0; half < 3; half++) {
+                    if (half == 2 && !behind) break;
+                    const u32 first = (half == 2 ? thread & 1 : half) * (CHUNK / 2);
+                    if (LEVEL == 0 && sizeof(S) == 2) {
+                        u32x4 both = v[half] | w[half];
+                        all |= both[0] | both[1] | both[2] | both[3];
+                    }
+#pragma unroll
+                    for (i32 k = 0; k < CHUNK / 2; k++)
+                        tile[image][first + k][half == 2 ? THREADS : thread] = adm_cell(S(), v[half], w[half], k);
+                }
             }
+            return;
+        }
 #pragma nounroll
-            for (i32 k = first; k < first + CHUNK / 2; k++) {
-                i32 x0 = adm_inside(column + 2 * k, samples), x1 = adm_inside(column + 2 * k + 1, samples);
-                S a0 = vx_at<const S>(a)[x0], a1 = vx_at<const S>(a)[x1];
-                S b0 = vx_at<const S>(b)[x0], b1 = vx_at<const S>(b)[x1];
-                if (LEVEL == 0 && sizeof(S) == 2) all |= (u32)a0 | (u32)a1 | (u32)b0 | (u32)b1;
-                tile[image][k][pair] = adm_cell(a0, a1, b0, b1);
+        for (i32 pair = thread; pair <= THREADS; pair += THREADS) {
+            const i32 line = 2 * (top + pair) - 1;
+#pragma nounroll
+            for (u32 image = 0; image < 2; image++) {
+                const u64 at = image ? distorted : reference, pitch = image ? distorted_pitch : reference_pitch;
+                const VX_GLOBAL S *a = vx_at<const S>(at + (u32)adm_inside(line, lines) * pitch);
+                const VX_GLOBAL S *b = vx_at<const S>(at + (u32)adm_inside(line + 1, lines) * pitch);
+#pragma nounroll
+                for (i32 k = 0; k < CHUNK; k++) {
+                    i32 x0 = adm_inside(column + 2 * k, samples), x1 = adm_inside(column + 2 * k + 1, samples);
+                    S a0 = a[x0], a1 = a[x1], b0 = b[x0], b1 = b[x1];
+                    if (LEVEL == 0 && sizeof(S) == 2) all |= (u32)a0 | (u32)a1 | (u32)b0 | (u32)b1;
+                    tile[image][k][pair] = adm_cell(a0, a1, b0, b1);
+                }
             }
         }
     };
 
-    const AdmGain gain = {args.gain_limit, args.whole_gain};
     // On the first level the middle of the range counts as zero.
     const u32 depth = args.frame.depth, half = 1u << (depth - 1);
     const u32 middle = half * (u32)(args.low_taps[0] + args.low_taps[1] + args.low_taps[2] + args.low_taps[3]);
@@ -249,7 +272,6 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
 
         // Coefficient pair - 1: its parts, if it is scored or next to such.
         AdmPart(&part)[2] = parts[odd], (&before)[2] = parts[!odd];
-        part[0] = part[1] = {};
         if (pair >= wide_from && pair < wide_to) {
             const i32(&o)[3] = details[0], (&t)[3] = details[1];
             u32 magnitude[2][3], most[3], large = 0;
@@ -287,9 +309,15 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
                 }
             }
             if (adm_keeps_direction<LEVEL>(o, t, args.cosine_squared)) {
+                if (args.whole_gain) {
 #pragma unroll
-                for (u32 band = 0; band < 3; band++)
-                    magnitude[0][band] = adm_enhanced<LEVEL>(magnitude[0][band], most[band], gain);
+                    for (u32 band = 0; band < 3; band++)
+                        magnitude[0][band] = adm_enhanced<LEVEL>(magnitude[0][band], most[band], args.whole_gain);
+                } else {
+#pragma unroll
+                    for (u32 band = 0; band < 3; band++)
+                        magnitude[0][band] = adm_enhanced(magnitude[0][band], most[band], args.gain_limit);
+                }
             }
 #pragma unroll
             for (u32 band = 0; band < 3; band++) {

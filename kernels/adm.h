@@ -60,21 +60,14 @@ VX_INLINE u32 adm_large_share(u32 magnitude, i32 sign, u32 most) {
     return (u32)((adm_wide(vx_min(share, 1u << 15), magnitude) + (u32)(16384 + sign)) >> 15);
 }
 
-// The largest gain of details that kept their direction.
-struct AdmGain {
-    double limit;
-    // The limit as a whole number, else 0. The same in all threads.
-    u32 whole;
-};
-
-// `magnitude` times the gain, cut to whole, but at most `most`.
-template <u32 LEVEL> VX_INLINE u32 adm_enhanced(u32 magnitude, u32 most, const AdmGain &gain) {
-    if (gain.whole && LEVEL == 0) return vx_min(magnitude * gain.whole, most);
-    if (gain.whole) {
-        u64 product = adm_wide(magnitude, gain.whole);
-        return product < most ? (u32)product : most;
-    }
-    double product = (double)magnitude * gain.limit, end = (double)most;
+// `magnitude` times the gain, cut to whole, but at most `most`: with a whole gain and with another.
+template <u32 LEVEL> VX_INLINE u32 adm_enhanced(u32 magnitude, u32 most, u32 gain) {
+    if (LEVEL == 0) return vx_min(magnitude * gain, most);
+    u64 product = adm_wide(magnitude, gain);
+    return product >> 32 ? most : vx_min((u32)product, most);
+}
+VX_INLINE u32 adm_enhanced(u32 magnitude, u32 most, double gain) {
+    double product = (double)magnitude * gain, end = (double)most;
     return (u32)(product < end ? product : end);
 }
 
