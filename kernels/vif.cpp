@@ -56,30 +56,35 @@ template <u32 scale> VX_INLINE u32 weigh(const u32 *v, u32 center, u32 sum) {
     return sum + Window<scale>::taps[radius] * v[center];
 }
 
-// The same to 64 bits; `paired` says that the sum of two elements fits 32 bits.
-template <u32 scale, bool paired> VX_INLINE u64 weigh_wide(const u32 *v, u32 center, u64 sum) {
+// The same to 64 bits.
+template <u32 scale> VX_INLINE u64 weigh_wide(const u32 *v, u32 center, u64 sum) {
     constexpr u32 radius = Window<scale>::radius;
 #pragma unroll
-    for (u32 i = 0; i < radius; i++) {
-        u32 a = v[center - radius + i], b = v[center + radius - i];
-        if (paired) {
-            sum += (u64)Window<scale>::taps[i] * (a + b);
-        } else {
-            sum += (u64)Window<scale>::taps[i] * a;
-            sum += (u64)Window<scale>::taps[i] * b;
-        }
-    }
+    for (u32 i = 0; i < radius; i++)
+        sum += (u64)Window<scale>::taps[i] * (v[center - radius + i] + v[center + radius - i]);
     return sum + (u64)Window<scale>::taps[radius] * v[center];
 }
 
-// The weighted sum of 32-bit elements, divided by 2^16, halves up; the low 32 bits of it.
-template <u32 scale> VX_INLINE u32 weigh_full(const u32 *v, const u32 *high, u32 center) {
+// The weighted sum of elements of 32 bits, divided by 2^shift (at most 16), halves up; the low 32
+// bits of it. `upper` holds the upper halves of the elements. Sums of two do not fit 32 bits, but
+// the sum of the upper halves does, and so does what the lower halves add, which is known modulo
+// 2^32.
+template <u32 scale>
+VX_INLINE u32 weigh_full(const u32 *v, const u32 *upper, u32 center, u32 shift) {
 #ifdef VIF_WIDE
-    return (u32)(weigh_wide<scale, false>(v, center, 1 << 15) >> 16);
+    constexpr u32 radius = Window<scale>::radius;
+    u64 sum = 1u << shift >> 1;
+#pragma unroll
+    for (u32 i = 0; i < 2 * radius + 1; i++) {
+        u32 e = v[center - radius + i], t = Window<scale>::taps[i < radius ? i : 2 * radius - i];
+        asm("" : "+r"(e));
+        sum += (u64)t * e;
+    }
+    return (u32)(sum >> shift);
 #else
-    u32 upper = weigh<scale>(high, center, 0);
-    u32 lower = weigh<scale>(v, center, 1 << 15) - (upper << 16);
-    return upper + (lower >> 16);
+    u32 high = weigh<scale>(upper, center, 0);
+    u32 low = weigh<scale>(v, center, 1u << shift >> 1) - (high << 16);
+    return (high << (16 - shift)) + (low >> shift);
 #endif
 }
 
@@ -161,30 +166,33 @@ template <typename T, u32 scale, Range range> struct Vif {
 
     // Filters the products of two columns downwards into a column of a buffer.
     VX_INLINE void products(VX_LOCAL u32 *out, const u32 *x, const u32 *y, u32 shift) {
-        u32 p[tall];
+        u32 p[tall], upper[tall];
 #pragma unroll
-        for (u32 i = 0; i < tall; i++) p[i] = x[i] * y[i];
+        for (u32 i = 0; i < tall; i++) {
+            p[i] = x[i] * y[i];
+            upper[i] = p[i] >> 16;
+        }
 #pragma unroll
         for (u32 i = 0; i < RUN; i++) {
-            u32 center = i + radius;
-            if (scale == 0 && range == BITS_8) {
-                out[i * VIF_PITCH] = weigh<scale>(p, center, 0);
-            } else {
-                constexpr bool paired = scale == 0 && range == BITS_12;
-                u64 sum = weigh_wide<scale, paired>(p, center, (u64)1 << shift >> 1);
-                out[i * VIF_PITCH] = (u32)(sum >> shift);
-            }
+            u32 center = i + radius, sum;
+            if (scale == 0 && range == BITS_8)
+                sum = weigh<scale>(p, center, 0);
+            else if (scale == 0 && range == BITS_12)
+                sum = (u32)(weigh_wide<scale>(p, center, (u64)1 << shift >> 1) >> shift);
+            else
+                sum = weigh_full<scale>(p, upper, center, shift);
+            out[i * VIF_PITCH] = sum;
         }
     }
 
     // Filters a row of products across and adds it.
     VX_INLINE void across(u32 (&sums)[RUN], const VX_LOCAL u32 *row) {
-        u32 v[wide], high[wide];
+        u32 v[wide], upper[wide];
         load_row(v, row);
 #pragma unroll
-        for (u32 i = 0; i < wide; i++) high[i] = v[i] >> 16;
+        for (u32 i = 0; i < wide; i++) upper[i] = v[i] >> 16;
 #pragma unroll
-        for (u32 i = 0; i < RUN; i++) sums[i] += weigh_full<scale>(v, high, i + margin);
+        for (u32 i = 0; i < RUN; i++) sums[i] += weigh_full<scale>(v, upper, i + margin, 16);
     }
 
     // The images of the next scale: every second row of the tile is in `buffer`, filtered
