@@ -2,6 +2,9 @@
 #![allow(unsafe_code)] // kernels take addresses and the runtime is a C interface
 
 mod blocks;
+mod devices;
+mod graphs;
 mod hip;
+mod modules;
 mod probe;
 mod streams;
