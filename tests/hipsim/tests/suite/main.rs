@@ -5,6 +5,7 @@ mod blocks;
 mod devices;
 mod graphs;
 mod hip;
+mod misbehaviour;
 mod modules;
 mod probe;
 mod streams;

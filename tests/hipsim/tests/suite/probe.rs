@@ -1,9 +1,10 @@
 //! The kernels of `probe.cpp`, compiled once for the host and for the targets that a test asks
 //! for.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use vmafx_hipsim::blocks::Kernels;
 
@@ -52,17 +53,23 @@ pub(crate) fn folder() -> &'static Path {
 
 /// The code object for a target.
 pub(crate) fn code_object(target: &str) -> Vec<u8> {
-    let version = if target.ends_with("-generic") { 6 } else { 5 };
-    let to = folder().join(format!("{target}.hsaco"));
-    let flags = [
-        "--target=amdgcn-amd-amdhsa",
-        &format!("-mcpu={target}"),
-        &format!("-mcode-object-version={version}"),
-        "-nogpulib",
-        "-nogpuinc",
-    ];
-    clang(&flags, &[&source()], &to);
-    std::fs::read(&to).expect("a code object")
+    static MADE: Mutex<BTreeMap<String, Vec<u8>>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().expect("a lock");
+    made.entry(target.to_owned())
+        .or_insert_with(|| {
+            let version = if target.ends_with("-generic") { 6 } else { 5 };
+            let to = folder().join(format!("{target}.hsaco"));
+            let flags = [
+                "--target=amdgcn-amd-amdhsa",
+                &format!("-mcpu={target}"),
+                &format!("-mcode-object-version={version}"),
+                "-nogpulib",
+                "-nogpuinc",
+            ];
+            clang(&flags, &[&source()], &to);
+            std::fs::read(&to).expect("a code object")
+        })
+        .clone()
 }
 
 fn source() -> PathBuf {
