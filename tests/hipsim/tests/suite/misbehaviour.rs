@@ -149,6 +149,27 @@ fn freeing_waits_on_request() {
 }
 
 #[test]
+fn memory_that_is_freed_under_a_copy_is_told() {
+    let hip = Hip::new();
+    for pinned_goes in [true, false] {
+        let (stream, gate) = (hip.stream(NON_BLOCKING), Gate::default());
+        let (source, at) = (hip.pinned(4), hip.malloc(4));
+        hip.host(stream, &gate);
+        hip.copy(at, source, 4, H2D, stream);
+        if pinned_goes {
+            ok!(hip, hipHostFree(source => usize));
+        } else {
+            ok!(hip, hipFree(at => usize));
+        }
+        gate.open();
+        assert_eq!(call!(hip, hipStreamSynchronize(stream => usize)), 700);
+        hip.set("repair", "");
+    }
+    let freed = |text: &String| text.ends_with("was it freed?");
+    assert!(hip.troubles().iter().all(freed) && hip.troubles().len() == 2);
+}
+
+#[test]
 fn memory_ends() {
     let hip = Hip::new();
     hip.set("memory_limit", "1000");

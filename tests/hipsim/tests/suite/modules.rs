@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use crate::hip::{Hip, NON_BLOCKING, TARGET, call, ok};
-use crate::probe::{Args, code_object};
+use crate::probe::{Args, code_object, smallest_object};
 
 const INVALID_IMAGE: u32 = 200;
 const NO_BINARY: u32 = 209;
@@ -24,6 +24,46 @@ fn a_module_must_be_for_the_device() {
         log.contains("module for gfx1036, ") && log.contains("module for gfx942, "),
         "{log}"
     );
+}
+
+#[test]
+fn every_target_is_known_by_its_own_object() {
+    let hip = Hip::new();
+    let generic = [
+        ("gfx9-4-generic", "gfx942 gfx950"),
+        ("gfx10-1-generic", "gfx1010 gfx1011 gfx1012"),
+        (
+            "gfx10-3-generic",
+            "gfx1030 gfx1031 gfx1032 gfx1033 gfx1034 gfx1035 gfx1036",
+        ),
+        (
+            "gfx11-generic",
+            "gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153",
+        ),
+        ("gfx12-generic", "gfx1200 gfx1201"),
+        ("gfx9-generic", ""),
+    ];
+    let covered = generic.map(|(name, all)| (smallest_object(name), all));
+    let all = "gfx908 gfx90a gfx942 gfx950 gfx1010 gfx1011 gfx1012 gfx1030 gfx1031 gfx1032 gfx1033 \
+               gfx1034 gfx1035 gfx1036 gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 \
+               gfx1153 gfx1200 gfx1201 gfx1250";
+    let objects: Vec<_> = all.split(' ').map(|t| (t, smallest_object(t))).collect();
+    assert_eq!(objects.len(), 25);
+    for (device, _) in &objects {
+        hip.set("gfx", device);
+        for (target, object) in &objects {
+            let expected = if target == device {
+                None
+            } else {
+                Some(NO_BINARY)
+            };
+            assert_eq!(hip.load(object).err(), expected, "{target} on {device}");
+        }
+        for (object, targets) in &covered {
+            let covers = targets.split(' ').any(|t| t == *device);
+            assert_eq!(hip.load(object).is_ok(), covers, "{targets} on {device}");
+        }
+    }
 }
 
 #[test]
