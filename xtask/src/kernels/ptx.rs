@@ -1,0 +1,204 @@
+//! PTX: units become one module, and the module is checked.
+//!
+//! Plain C++ has no attribute for the size of a block, so it is written in here: the driver's
+//! compiler then gives each thread as many registers as the block allows. What must stay true:
+//! an addition, subtraction or multiplication of floating point says how it rounds, because the
+//! driver's compiler fuses those that do not say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::host::Kernel;
+
+/// Makes one module of the modules of the units and writes the size of its block to each entry.
+///
+/// # Errors
+/// Modules for different machines, a name that two of them define, an entry that the host's
+/// library does not know, or text that is not what the compiler is known to write.
+pub(crate) fn merge(
+    modules: &[String],
+    kernels: &BTreeMap<String, Kernel>,
+) -> Result<String, String> {
+    let mut merged = String::new();
+    let mut head = None;
+    let mut defined = BTreeSet::new();
+    for module in modules {
+        let start = module.find(".version").unwrap_or_default();
+        let end = module
+            .find(".address_size 64\n")
+            .ok_or("a module does not name its address size")?
+            + ".address_size 64\n".len();
+        let (this, body) = (&module[start..end], &module[end..]);
+        match head {
+            None => {
+                merged.push_str(this);
+                head = Some(this);
+            }
+            Some(first) if first == this => {}
+            Some(first) => return Err(format!("modules differ: {first:?} and {this:?}")),
+        }
+        for name in definitions(body) {
+            if !defined.insert(name.to_owned()) {
+                return Err(format!("two units define `{name}`; rename one"));
+            }
+        }
+        merged.push_str(&size_blocks(body, kernels)?);
+    }
+    Ok(merged)
+}
+
+/// What must not be in a module, each with its line.
+pub(crate) fn findings(module: &str) -> Vec<String> {
+    let mut findings = Vec::new();
+    for (at, line) in module.lines().enumerate() {
+        let code = line.split("//").next().unwrap_or_default().trim();
+        let operation = code
+            .split_whitespace()
+            .find(|word| !word.starts_with('@') && !word.ends_with(':'))
+            .unwrap_or_default();
+        let parts: Vec<&str> = operation.split('.').collect();
+        let name = parts.first().copied().unwrap_or_default();
+        let is_float = parts
+            .iter()
+            .any(|part| ["f16", "f32", "f64"].contains(part));
+        let has = |part: &str| parts.contains(&part);
+        let reason = if code.contains(".extern") {
+            Some("something that is not in the module")
+        } else if ["call", "call.uni"].contains(&operation) {
+            Some("a call")
+        } else if has("ftz") {
+            Some("subnormals become zero")
+        } else if has("approx") {
+            Some("not correctly rounded")
+        } else if is_float && ["fma", "mad"].contains(&name) {
+            Some("contraction")
+        } else if is_float && ["add", "sub", "mul"].contains(&name) && !has("rn") {
+            Some("no rounding, so it may be fused")
+        } else if [".local", "ld.local", "st.local"]
+            .iter()
+            .any(|word| operation.starts_with(word))
+        {
+            Some("memory of a thread")
+        } else {
+            None
+        };
+        if let Some(reason) = reason {
+            findings.push(format!("line {}: {reason}: {code}", at + 1));
+        }
+    }
+    findings
+}
+
+/// Names that a module defines outside functions.
+fn definitions(body: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut depth = 0usize;
+    for line in body.lines() {
+        let code = line.split("//").next().unwrap_or_default();
+        let is_directive = [".entry", ".func", ".shared", ".global", ".const"]
+            .iter()
+            .any(|word| code.split_whitespace().any(|part| part == *word));
+        if depth == 0 && is_directive {
+            // A variable ends with its size or its value, a function with its parameters.
+            let end = code.find(['[', '=', '(', ';']).unwrap_or(code.len());
+            names.extend(code[..end].split_whitespace().next_back());
+        }
+        depth += code.matches('{').count();
+        depth = depth.saturating_sub(code.matches('}').count());
+    }
+    names
+}
+
+fn size_blocks(body: &str, kernels: &BTreeMap<String, Kernel>) -> Result<String, String> {
+    let mut sized = String::new();
+    let mut rest = body;
+    while let Some(at) = rest.find(".entry ") {
+        let after = &rest[at + ".entry ".len()..];
+        let open = after.find('(').ok_or("an entry without parameters")?;
+        let name = after[..open].trim();
+        let kernel = kernels
+            .get(name)
+            .ok_or_else(|| format!("the host's library has no kernel `{name}`"))?;
+        // The list ends with a line of its own, after which a comment may follow.
+        let close = after.find("\n)").ok_or("an entry whose list has no end")? + 1;
+        let line = after[close..].find('\n').ok_or("an entry without a body")? + 1;
+        let end = at + ".entry ".len() + close + line;
+        sized.push_str(&rest[..end]);
+        sized.push_str(&format!(".maxntid {}, 1, 1\n", kernel.threads));
+        rest = &rest[end..];
+    }
+    sized.push_str(rest);
+    Ok(sized)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "//\n// Generated\n//\n\n.version 7.1\n.target sm_80\n.address_size 64\n";
+
+    fn unit(name: &str) -> String {
+        format!(
+            "{HEAD}\n.visible .entry {name}(\n\t.param .align 8 .b8 {name}_param_0[48]\n)  // @{name}\n{{\n\t\
+             .shared .align 8 .b8 part[64];\n\tret;\n}}\n"
+        )
+    }
+
+    fn kernels() -> BTreeMap<String, Kernel> {
+        let kernel = |threads| Kernel {
+            threads,
+            arguments: 48,
+        };
+        BTreeMap::from([("a".to_owned(), kernel(256)), ("b".to_owned(), kernel(64))])
+    }
+
+    #[test]
+    fn units_become_one_module_with_the_sizes_of_blocks() {
+        let merged = merge(&[unit("a"), unit("b")], &kernels()).unwrap();
+        assert_eq!(merged.matches(".version 7.1").count(), 1);
+        assert!(merged.contains("a_param_0[48]\n)  // @a\n.maxntid 256, 1, 1\n{"));
+        assert!(merged.contains("b_param_0[48]\n)  // @b\n.maxntid 64, 1, 1\n{"));
+    }
+
+    #[test]
+    fn units_that_do_not_fit_are_refused() {
+        let failure = |modules: &[String]| merge(modules, &kernels()).unwrap_err();
+        assert!(failure(&[unit("a"), unit("a")]).contains("two units define `a`"));
+        let shared = |unit: String| unit.replace("64\n\n", "64\n.shared .align 8 .b8 tile[4];\n\n");
+        let failed = failure(&[shared(unit("a")), shared(unit("b"))]);
+        assert!(failed.contains("two units define `tile`"), "{failed}");
+        assert!(failure(&[unit("c")]).contains("no kernel `c`"));
+        let newer = unit("b").replace("sm_80", "sm_90");
+        assert!(failure(&[unit("a"), newer]).contains("modules differ"));
+    }
+
+    #[test]
+    fn what_a_module_must_not_hold_is_found() {
+        for (line, part) in [
+            ("\t.extern .func powf", "not in the module"),
+            ("\tcall.uni (retval0), powf, (p);", "a call"),
+            ("\tfma.rn.f32 %f1, %f2, %f3, %f4;", "contraction"),
+            ("\tmad.rn.f64 %f1, %f2, %f3, %f4;", "contraction"),
+            ("\tadd.f64 %f1, %f2, %f3;", "may be fused"),
+            ("\t@%p1 mul.f32 %f1, %f2, %f3;", "may be fused"),
+            ("\tadd.rn.ftz.f32 %f1, %f2, %f3;", "subnormals"),
+            ("\tsqrt.approx.f32 %f1, %f2;", "not correctly rounded"),
+            (
+                "\t.local .align 8 .b8 __local_depot0[64];",
+                "memory of a thread",
+            ),
+        ] {
+            let found = findings(line);
+            assert_eq!(found.len(), 1, "{line}");
+            assert!(found[0].contains(part), "{found:?}");
+        }
+        for line in [
+            "\tmad.lo.s32 %r1, %r2, %r3, %r4; // fma.rn.f32",
+            "\tadd.rn.f64 %f1, %f2, %f3;",
+            "\tdiv.rn.f32 %f1, %f2, %f3;",
+            "\tadd.s64 %rd1, %rd2, %rd3;",
+            "\tatom.global.add.u64 %rd1, [%rd2], %rd3;",
+        ] {
+            assert_eq!(findings(line), Vec::<String>::new());
+        }
+    }
+}
