@@ -66,6 +66,27 @@ struct VxMotionArgs {
     u32 sad;
 };
 
+// vif: one scale, and the images of the next one.
+struct VxVifArgs {
+    VxFrame frame;
+    // Reference and distorted image of the scale; at scale 0 they are the job's luma planes.
+    VxPlane image[2];
+    // Where the images of the next scale go (u16): address and pitch are multiples of 8, and a
+    // row has room for a multiple of 4 samples. Unused at scale 3.
+    VxPlane next[2];
+    // 256 u32: chords of log2, see vif_information.h.
+    u64 chords;
+    double gain_limit;
+    // Of this scale.
+    u32 width;
+    u32 height;
+    // First of the four words of the results: bits in the distorted image, bits in the reference,
+    // variance of the flat pixels, flat pixels.
+    u32 sums;
+    // 0: only the images of the next scale are made.
+    u32 score;
+};
+
 // adm: one wavelet level of both pictures, with the sums of its rows.
 struct VxAdmLevelArgs {
     VxFrame frame;

@@ -12,7 +12,7 @@ use crate::Failure;
 
 /// Which crates of the workspace a crate may depend on. A crate that is not listed is a
 /// finding: decide its place first.
-const DEPENDENCIES: [(&str, &[&str]); 16] = [
+const DEPENDENCIES: [(&str, &[&str]); 18] = [
     ("vmafx-api", &[]),
     ("vmafx-metrics", &["vmafx-api"]),
     ("vmafx-models", &["vmafx-api", "vmafx-metrics"]),
@@ -27,6 +27,8 @@ const DEPENDENCIES: [(&str, &[&str]); 16] = [
         "vmafx-gpu",
         &["vmafx-api", "vmafx-metrics", "vmafx-fences"],
     ),
+    ("vmafx-backend-hip", &["vmafx-api", "vmafx-gpu"]),
+    ("vmafx-backend-cuda", &["vmafx-api", "vmafx-gpu"]),
     (
         "vmafx-conformance",
         &["vmafx-api", "vmafx-metrics", "vmafx-backend-cpu"],

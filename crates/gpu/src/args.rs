@@ -77,6 +77,31 @@ pub struct Psnr {
     pub sum: u32,
 }
 
+/// `vx_vif_scale0_u8`, `_u12`, `_u16`, `vx_vif_scale1` to `3`: one scale of vif, and the images of
+/// the next one.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct Vif {
+    /// The frame.
+    pub frame: Frame,
+    /// Reference and distorted image; unused at scale 0, which reads the job's luma.
+    pub image: [Plane; 2],
+    /// Where the images of the next scale go; unused at scale 3.
+    pub next: [Plane; 2],
+    /// Address of the chords of log2.
+    pub chords: u64,
+    /// Largest gain that counts as information.
+    pub gain_limit: f64,
+    /// Samples of a row, at this scale.
+    pub width: u32,
+    /// Rows, at this scale.
+    pub height: u32,
+    /// First of four words of the results.
+    pub sums: u32,
+    /// 0: only the images of the next scale are made.
+    pub score: u32,
+}
+
 /// `vx_motion_u8`, `vx_motion_u16`: sum of the absolute values of the blurred difference to an
 /// earlier frame.
 #[repr(C)]

@@ -10,6 +10,7 @@
 mod adm;
 mod motion;
 mod psnr;
+mod vif;
 
 use bytemuck::{NoUninit, Pod};
 use vmafx_api::{ApiError, FrameFormat, Status, Value};
@@ -224,7 +225,7 @@ impl Arena<'_> {
 }
 
 /// Features that have a twin, sorted.
-pub(crate) const NAMES: [&str; 4] = ["adm", "motion", "motion_v2", "psnr"];
+pub(crate) const NAMES: [&str; 5] = ["adm", "motion", "motion_v2", "psnr", "vif"];
 
 /// The twin of a metric whose limits are met.
 ///
@@ -240,6 +241,7 @@ pub(crate) fn twin(
         "adm" => Ok(Box::new(adm::Adm::new(options, format)?)),
         "motion" | "motion_v2" => Ok(Box::new(motion::Motion::new(options, format))),
         "psnr" => Ok(Box::new(psnr::Psnr::new(options, format))),
+        "vif" => Ok(Box::new(vif::Vif::new(options, format))),
         _ => Err(ApiError::new(
             Status::NOT_FOUND,
             name,
