@@ -7,7 +7,10 @@
 //! - `hip-targets.json`: the targets of AMD, the compiler and a digest of the sources. ROCm's
 //!   release and commit are not in it, since nothing of ROCm takes part; nor is the commit of the
 //!   sources, which whoever packages knows better than a build in an unpacked archive;
-//! - `listing.json`, with `--check`: registers, memory and instructions of each kernel.
+//! - `listing.json`, with `--check`: registers, memory and instructions of each kernel of AMD.
+//!
+//! `--check` reads every object of AMD again (object.rs, listing.rs), `--report` prints what it
+//! found. PTX is checked always, since that needs no tool.
 //!
 //! What must stay true: results are functions of sources, flags and compiler alone, so two builds
 //! have the same bytes; and no other task needs the compiler.
@@ -15,8 +18,12 @@
 mod compile;
 mod compiler;
 mod host;
+mod listing;
+mod object;
 mod pack;
 mod ptx;
+mod report;
+mod scratch;
 mod target;
 
 use std::fs;
@@ -35,6 +42,10 @@ use target::{Kind, Target};
 pub(crate) struct Settings {
     /// Names of targets; none means all.
     pub(crate) targets: Vec<String>,
+    /// Check the objects of AMD, too.
+    pub(crate) check: bool,
+    /// Print what the check found of registers, memory and instructions.
+    pub(crate) report: bool,
 }
 
 /// Builds, and checks and reports if asked to.
@@ -47,6 +58,8 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let toolchain = compiler::find(|name| std::env::var_os(name))?;
     println!("kernels: {}", toolchain.version);
     let output = crate::program::target().join("kernels");
+    fs::create_dir_all(&output)?;
+    let output = output.canonicalize()?;
     let build = Build {
         toolchain: &toolchain,
         root: workspace_root(),
@@ -54,13 +67,27 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         flags: &[],
     };
     let done = build.run(&targets)?;
+    let mut findings = Vec::new();
     let mut results: Vec<String> = targets.iter().map(Target::output).collect();
     for target in targets.iter().filter(|target| target.is_nvidia()) {
         let module = read(&output.join(target.output()))?;
         let module = String::from_utf8_lossy(&module);
-        if let Some(finding) = ptx::findings(&module).first() {
-            return Err(format!("{}: {finding}", target.output()).into());
+        let of_module = ptx::findings(&module).into_iter();
+        findings.extend(of_module.map(|finding| format!("{}: {finding}", target.output())));
+    }
+    if settings.check || settings.report {
+        let report = report::Report::read(&output, &targets, workspace_root())?;
+        findings.extend_from_slice(&report.findings);
+        write(&output.join("listing.json"), report.json().as_bytes())?;
+        if settings.report {
+            print!("{}", report.table());
         }
+    }
+    for finding in &findings {
+        eprintln!("{finding}");
+    }
+    if !findings.is_empty() {
+        return Err(format!("kernels: {} findings", findings.len()).into());
     }
     if settings.targets.is_empty() {
         results.extend(packs(&output, &targets)?);

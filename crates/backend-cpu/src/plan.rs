@@ -33,7 +33,7 @@ enum Kind {
 
 impl Task {
     /// Names of the metrics that [`new`](Task::new) takes.
-    pub(crate) const METRICS: [&'static str; 4] = ["adm", "motion", "psnr", "vif"];
+    pub(crate) const METRICS: [&'static str; 5] = ["adm", "motion", "motion_v2", "psnr", "vif"];
 
     /// The task for a metric whose limits are met.
     pub(crate) fn new(
@@ -51,7 +51,7 @@ impl Task {
                     settings.map_err(|refusal| refused(refusal.to_string()))?,
                 ))
             }
-            "motion" => Kind::Motion(options.into()),
+            "motion" | "motion_v2" => Kind::Motion(options.into()),
             "psnr" => Kind::Psnr(psnr::Settings::new(options, format)),
             _ => return Err(refused("the CPU backend has no such feature".to_owned())),
         };

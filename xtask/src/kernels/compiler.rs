@@ -124,7 +124,6 @@ pub(crate) fn find(variable: impl Fn(&str) -> Option<OsString>) -> Result<Toolch
 ///
 /// # Errors
 /// What was tried and what to install.
-#[allow(dead_code)]
 pub(crate) fn objdump(variable: impl Fn(&str) -> Option<OsString>) -> Result<Program, String> {
     let candidates = match variable("VMAFX_OBJDUMP") {
         Some(path) => vec![path],

@@ -140,6 +140,7 @@ impl Target {
                     &format!("-mcpu={}", self.name),
                     &format!("-mcode-object-version={version}"),
                     "-nogpulib",
+                    "-flto=full",
                     "-c",
                 ]);
             }
@@ -164,12 +165,21 @@ impl Target {
     }
 
     /// Flags of the linker, for targets that have one.
-    pub(crate) fn link_flags(&self) -> &'static [&'static str] {
-        match self.kind {
-            // A call that a library would have to serve is an error here.
-            Kind::Amd | Kind::AmdGeneric => &["-shared", "--no-undefined", "-s"],
+    pub(crate) fn link_flags(&self) -> Vec<String> {
+        let flags: &[&str] = match self.kind {
+            // A call that a library would have to serve is an error here. The linker is the one
+            // that generates code: of objects that are merely put together each keeps a metadata
+            // note of its own, and the runtime sees the kernels of the first alone.
+            Kind::Amd | Kind::AmdGeneric => &[
+                "-shared",
+                "--no-undefined",
+                "-s",
+                "--lto-O3",
+                &format!("-plugin-opt=mcpu={}", self.name),
+            ],
             Kind::Nvidia { .. } => &[],
             Kind::Host => &["-shared", "-s", "--build-id=none"],
-        }
+        };
+        flags.iter().map(|flag| (*flag).to_owned()).collect()
     }
 }

@@ -37,79 +37,143 @@ static DEFINITION: Definition = Definition {
              libvmaf integer_motion.c",
     min_size: (MIN_SIZE, MIN_SIZE),
     planes: Planes::Luma,
-    options: &[
-        OptionInfo::switch("motion_force_zero", false, "report 0 for every frame")
-            .in_names("force_0"),
-        OptionInfo::number(
-            "motion_blend_factor",
-            (1.0, 0.0, 1.0),
-            "share of a score above motion_blend_offset that counts in motion3",
-        )
-        .in_names("mbf"),
-        OptionInfo::number(
-            "motion_blend_offset",
-            (40.0, 0.0, 1000.0),
-            "score from which motion_blend_factor applies",
-        )
-        .in_names("mbo"),
-        OptionInfo::number(
-            "motion_fps_weight",
-            (1.0, 0.0, 5.0),
-            "factor on every score that makes up for the frame rate",
-        )
-        .in_names("mfw"),
-        OptionInfo::number(
-            "motion_max_val",
-            (10000.0, 0.0, 10000.0),
-            "largest score; larger ones are cut to it",
-        )
-        .in_names("mmxv"),
-        OptionInfo::switch(
-            "motion_five_frame_window",
-            false,
-            "compare with the frame two before, so that five frames make a score",
-        )
-        .in_names("mffw"),
-        OptionInfo::switch(
-            "motion_moving_average",
-            false,
-            "average motion3 with its predecessor, from the second compared frame on",
-        )
-        .in_names("mma"),
-        OptionInfo::switch(
-            "debug",
-            false,
-            "also report the sad score under the name integer_motion",
-        ),
+    options: &OPTIONS,
+    outputs: &[
+        NAMES.sad,
+        Output {
+            internal: "VMAF_integer_feature_motion_score",
+            name: "integer_motion",
+        },
+        NAMES.motion2,
+        NAMES.motion3,
     ],
-    outputs: &[SAD, MOTION, MOTION2, MOTION3],
     aggregates: &[],
     exactness: Exactness::Equal,
     every_frame: true,
 };
 
-const SAD: Output = Output {
-    internal: "VMAF_integer_feature_motion_sad_score",
-    name: "VMAF_integer_feature_motion_sad_score",
-};
-const MOTION: Output = Output {
-    internal: "VMAF_integer_feature_motion_score",
-    name: "integer_motion",
-};
-const MOTION2: Output = Output {
-    internal: "VMAF_integer_feature_motion2_score",
-    name: "integer_motion2",
-};
-const MOTION3: Output = Output {
-    internal: "VMAF_integer_feature_motion3_score",
-    name: "integer_motion3",
+/// The same metric by the name that libvmaf had for it before it took the place of an older
+/// motion; scores have names of their own, so that both can be asked for.
+static DEFINITION_V2: Definition = Definition {
+    name: "motion_v2",
+    summary: "motion under the score names of libvmaf's motion_v2",
+    source: "libvmaf integer_motion_v2.c, which became integer_motion.c in 2026",
+    options: OPTIONS.split_at(OPTIONS.len() - 1).0,
+    outputs: &[NAMES_V2.sad, NAMES_V2.motion2, NAMES_V2.motion3],
+    ..DEFINITION
 };
 
-/// The metric `motion`.
-#[derive(Clone, Copy, Debug)]
-pub struct Motion;
+/// The last, `debug`, is of `motion` alone.
+const OPTIONS: [OptionInfo; 8] = [
+    OptionInfo::switch("motion_force_zero", false, "report 0 for every frame").in_names("force_0"),
+    OptionInfo::number(
+        "motion_blend_factor",
+        (1.0, 0.0, 1.0),
+        "share of a score above motion_blend_offset that counts in motion3",
+    )
+    .in_names("mbf"),
+    OptionInfo::number(
+        "motion_blend_offset",
+        (40.0, 0.0, 1000.0),
+        "score from which motion_blend_factor applies",
+    )
+    .in_names("mbo"),
+    OptionInfo::number(
+        "motion_fps_weight",
+        (1.0, 0.0, 5.0),
+        "factor on every score that makes up for the frame rate",
+    )
+    .in_names("mfw"),
+    OptionInfo::number(
+        "motion_max_val",
+        (10000.0, 0.0, 10000.0),
+        "largest score; larger ones are cut to it",
+    )
+    .in_names("mmxv"),
+    OptionInfo::switch(
+        "motion_five_frame_window",
+        false,
+        "compare with the frame two before, so that five frames make a score",
+    )
+    .in_names("mffw"),
+    OptionInfo::switch(
+        "motion_moving_average",
+        false,
+        "average motion3 with its predecessor, from the second compared frame on",
+    )
+    .in_names("mma"),
+    OptionInfo::switch(
+        "debug",
+        false,
+        "also report the sad score under the name integer_motion",
+    ),
+];
 
-inventory::submit!(Entry(&Motion));
+/// The scores of a metric of this module.
+#[derive(Debug)]
+struct Names {
+    sad: Output,
+    /// The sad score again, with `debug`.
+    debug: Option<Output>,
+    motion2: Output,
+    motion3: Output,
+}
+
+const NAMES: Names = Names {
+    sad: Output {
+        internal: "VMAF_integer_feature_motion_sad_score",
+        name: "VMAF_integer_feature_motion_sad_score",
+    },
+    debug: Some(Output {
+        internal: "VMAF_integer_feature_motion_score",
+        name: "integer_motion",
+    }),
+    motion2: Output {
+        internal: "VMAF_integer_feature_motion2_score",
+        name: "integer_motion2",
+    },
+    motion3: Output {
+        internal: "VMAF_integer_feature_motion3_score",
+        name: "integer_motion3",
+    },
+};
+
+const NAMES_V2: Names = Names {
+    sad: Output {
+        internal: "VMAF_integer_feature_motion_v2_sad_score",
+        name: "VMAF_integer_feature_motion_v2_sad_score",
+    },
+    debug: None,
+    motion2: Output {
+        internal: "VMAF_integer_feature_motion2_v2_score",
+        name: "VMAF_integer_feature_motion2_v2_score",
+    },
+    motion3: Output {
+        internal: "VMAF_integer_feature_motion3_v2_score",
+        name: "VMAF_integer_feature_motion3_v2_score",
+    },
+};
+
+/// The metrics of this module: `motion`, and the same as `motion_v2`.
+#[derive(Debug)]
+pub struct Motion {
+    definition: &'static Definition,
+    names: Names,
+}
+
+/// `motion`.
+pub static MOTION: Motion = Motion {
+    definition: &DEFINITION,
+    names: NAMES,
+};
+/// `motion_v2`.
+pub static MOTION_V2: Motion = Motion {
+    definition: &DEFINITION_V2,
+    names: NAMES_V2,
+};
+
+inventory::submit!(Entry(&MOTION));
+inventory::submit!(Entry(&MOTION_V2));
 
 /// The options in force.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -128,7 +192,7 @@ pub struct Settings {
     pub five_frame_window: bool,
     /// Whether motion3 is averaged with its predecessor.
     pub moving_average: bool,
-    /// Whether the sad score is also reported as `integer_motion`.
+    /// Whether the sad score is also reported as `integer_motion`; never by `motion_v2`.
     pub debug: bool,
 }
 
@@ -142,7 +206,7 @@ impl From<&Options> for Settings {
             max_val: options.float("motion_max_val"),
             five_frame_window: options.bool("motion_five_frame_window"),
             moving_average: options.bool("motion_moving_average"),
-            debug: options.bool("debug"),
+            debug: options.definition().name == DEFINITION.name && options.bool("debug"),
         }
     }
 }
@@ -157,11 +221,11 @@ impl Settings {
 
 impl Metric for Motion {
     fn definition(&self) -> &'static Definition {
-        &DEFINITION
+        self.definition
     }
 
     fn columns(&self, _format: &FrameFormat, _options: &Options) -> Vec<Column> {
-        vec![Column::Score(SAD)]
+        vec![Column::Score(self.names.sad)]
     }
 
     fn history(&self, options: &Options) -> usize {
@@ -174,7 +238,7 @@ impl Metric for Motion {
     }
 
     fn clip(&self, _format: &FrameFormat, options: &Options) -> Box<dyn Clip> {
-        Box::new(Neighbours::new(options))
+        Box::new(Neighbours::new(options, &self.names))
     }
 }
 
@@ -237,10 +301,10 @@ mod tests {
 
     #[test]
     fn earlier_frames() {
-        assert_eq!(Motion.history(&options(&[])), 1);
-        assert_eq!(Motion.history(&options(&[("mffw", "true")])), 2);
+        assert_eq!(MOTION.history(&options(&[])), 1);
+        assert_eq!(MOTION.history(&options(&[("mffw", "true")])), 2);
         assert_eq!(
-            Motion.history(&options(&[("mffw", "true"), ("force_0", "true")])),
+            MOTION.history(&options(&[("mffw", "true"), ("force_0", "true")])),
             0
         );
     }
@@ -249,7 +313,7 @@ mod tests {
     fn smallest_size() {
         let check = |width, height| {
             let format = FrameFormat::new(width, height, Chroma::Yuv420, 8).unwrap();
-            Motion.check(&format, &options(&[]))
+            MOTION.check(&format, &options(&[]))
         };
         assert_eq!(check(3, 3), Ok(()));
         assert_eq!(

@@ -11,7 +11,7 @@
 
 use vmafx_api::Value;
 
-use super::{MOTION, MOTION2, MOTION3, SAD, Settings};
+use super::{Names, Settings};
 use crate::{Aggregate, Clip, Emission, Options, ScoreInfo};
 
 /// The clip stage of motion.
@@ -29,17 +29,18 @@ pub(super) struct Neighbours {
 
 impl Neighbours {
     /// A stage for one clip.
-    pub(super) fn new(options: &Options) -> Self {
+    pub(super) fn new(options: &Options, names: &Names) -> Self {
         let settings = Settings::from(options);
-        let late = [
-            (SAD, false),
-            (MOTION, false),
-            (MOTION2, true),
-            (MOTION3, true),
+        let debug = names.debug.filter(|_| settings.debug);
+        let scores = [
+            (Some(names.sad), false),
+            (debug, false),
+            (Some(names.motion2), true),
+            (Some(names.motion3), true),
         ];
-        let scores = late
+        let scores = scores
             .into_iter()
-            .filter(|(output, _)| settings.debug || *output != MOTION);
+            .filter_map(|(output, late)| Some((output?, late)));
         Neighbours {
             settings,
             scores: scores
@@ -145,15 +146,18 @@ impl Clip for Neighbours {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Metric, motion::Motion};
+    use crate::{
+        Metric,
+        motion::{MOTION, MOTION_V2, NAMES, NAMES_V2},
+    };
 
     /// Scores of a clip with the sad scores given: sad, motion2 and motion3 a frame.
     fn clip(options: &[(&str, &str)], sads: &[f64]) -> Vec<[f64; 3]> {
-        let mut set = Options::defaults(Motion.definition());
+        let mut set = Options::defaults(MOTION.definition());
         for (name, value) in options {
             set.set_text(name, value).unwrap();
         }
-        let mut stage = Neighbours::new(&set);
+        let mut stage = Neighbours::new(&set, &NAMES);
         let mut scores = vec![[f64::NAN; 3]; sads.len()];
         let mut late = Vec::new();
         let mut emit = |e: Emission| {
@@ -222,10 +226,10 @@ mod tests {
 
     #[test]
     fn late_scores_leave_with_the_next_frame() {
-        let mut set = Options::defaults(Motion.definition());
+        let mut set = Options::defaults(MOTION.definition());
         set.set_text("debug", "true").unwrap();
         set.set_text("mfw", "1.5").unwrap();
-        let mut stage = Neighbours::new(&set);
+        let mut stage = Neighbours::new(&set, &NAMES);
         let names: Vec<_> = stage
             .scores()
             .iter()
@@ -253,5 +257,33 @@ mod tests {
         assert_eq!(push(1, 3.0), second);
         let third = [(2, 0, 2.0), (2, 1, 2.0), (1, 2, 2.0), (1, 3, 2.0)];
         assert_eq!(push(2, 2.0), third);
+    }
+
+    #[test]
+    fn the_other_name_gives_the_same_scores_under_its_own() {
+        let mut set = Options::defaults(MOTION_V2.definition());
+        set.set_text("mfw", "1.5").unwrap();
+        assert!(set.set_text("debug", "true").is_err());
+        let mut stage = Neighbours::new(&set, &NAMES_V2);
+        let names: Vec<_> = stage.scores().iter().map(|s| s.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "VMAF_integer_feature_motion_v2_sad_score_mfw_1.5",
+                "VMAF_integer_feature_motion2_v2_score_mfw_1.5",
+                "VMAF_integer_feature_motion3_v2_score_mfw_1.5",
+            ]
+        );
+        let mut seen = Vec::new();
+        for (frame, sad) in [0.0, 3.0, 2.0].into_iter().enumerate() {
+            let values = [Value::score(sad)];
+            stage.push(frame as u64, &values, &mut |e| {
+                seen.push((e.frame, e.score, e.value))
+            });
+        }
+        assert_eq!(
+            seen[3..],
+            [(0, 2, 3.0), (2, 0, 2.0), (1, 1, 2.0), (1, 2, 2.0)]
+        );
     }
 }
