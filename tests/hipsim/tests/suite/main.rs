@@ -2,4 +2,6 @@
 #![allow(unsafe_code)] // kernels take addresses and the runtime is a C interface
 
 mod blocks;
+mod hip;
 mod probe;
+mod streams;
