@@ -270,15 +270,20 @@ pub fn one_line(text: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape(pub Vec<usize>);
 
-/// A pointer to a C function.
+/// A pointer to a function.
 pub trait Signature {
     /// Its shape.
     fn shape() -> Shape;
 }
 
 macro_rules! signatures {
-    ($($argument:ident)*) => {
-        impl<R, $($argument),*> Signature for unsafe extern "C" fn($($argument),*) -> R {
+    ($(($($argument:ident)*))*) => {$(
+        signatures!(@one [$($argument)*] unsafe extern "C" fn($($argument),*) -> R);
+        // As bindings wrap functions.
+        signatures!(@one [$($argument)*] unsafe fn($($argument),*) -> R);
+    )*};
+    (@one [$($argument:ident)*] $function:ty) => {
+        impl<R, $($argument),*> Signature for $function {
             fn shape() -> Shape {
                 Shape(vec![$(size_of::<$argument>(),)* size_of::<R>()])
             }
@@ -286,17 +291,10 @@ macro_rules! signatures {
     };
 }
 
-signatures!(A);
-signatures!(A B);
-signatures!(A B C);
-signatures!(A B C D);
-signatures!(A B C D E);
-signatures!(A B C D E F);
-signatures!(A B C D E F G);
-signatures!(A B C D E F G H);
-signatures!(A B C D E F G H I);
-signatures!(A B C D E F G H I J);
-signatures!(A B C D E F G H I J K);
+signatures! {
+    () (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G) (A B C D E F G H)
+    (A B C D E F G H I) (A B C D E F G H I J) (A B C D E F G H I J K)
+}
 
 /// The shape of a function, which may be named in place of its type.
 pub fn shape_of<F: Signature>(_: F) -> Shape {

@@ -415,11 +415,15 @@ impl Drop for Team {
 fn shuffle(turns: &mut [usize], seed: &mut u64) {
     for i in (1..turns.len()).rev() {
         *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = *seed;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        turns.swap(i, ((z ^ (z >> 31)) % (i as u64 + 1)) as usize);
+        turns.swap(i, (mix(*seed) % (i as u64 + 1)) as usize);
     }
+}
+
+/// The finish of splitmix64.
+pub(crate) fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 /// Stacks for the threads of one block, each above a guard page.

@@ -13,7 +13,8 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use super::poison::Shared;
 use super::{Error, MAX_THREADS, Options, fibres};
 
-const FILE: &str = "libvmafx_kernels_host.so";
+/// Name of the library.
+pub(crate) const FILE: &str = "libvmafx_kernels_host.so";
 
 /// A private copy of the library of kernels.
 #[derive(Debug)]

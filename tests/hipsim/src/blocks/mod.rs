@@ -42,6 +42,8 @@ mod poison;
 
 use std::path::PathBuf;
 
+pub(crate) use fibres::mix;
+pub(crate) use library::FILE;
 pub use library::{Kernel, Kernels};
 
 /// What shared memory holds before a block: large, negative and odd in every type.
