@@ -60,14 +60,14 @@ VX_INLINE i32 adm_inside(i32 at, i32 n) {
     return vx_min(vx_max(at, 0), n - 1);
 }
 
-// Filters four samples; the products of the first level have 32 bits.
+// Filters four samples. The products of the first levels have 32 bits.
 VX_INLINE i32 adm_filter(const i32 (&taps)[4], i32 a, i32 b, i32 c, i32 d, u32 start, u32 shift) {
     u32 sum = start + (u32)taps[0] * (u32)a + (u32)taps[1] * (u32)b;
     return (i32)(sum + (u32)taps[2] * (u32)c + (u32)taps[3] * (u32)d) >> shift;
 }
-VX_INLINE i32 adm_wide_filter(const i32 (&taps)[4], i32 a, i32 b, i32 c, i32 d, u32 shift) {
-    i64 sum = (i64)adm_half(shift) + adm_wide(taps[0], a) + adm_wide(taps[1], b);
-    return (i32)((sum + adm_wide(taps[2], c) + adm_wide(taps[3], d)) >> shift);
+VX_INLINE i32 adm_wide_filter(const i32 (&taps)[4], i32 a, i32 b, i32 c, i32 d, u64 half, u32 shift) {
+    i64 sum = (i64)half + adm_wide(taps[0], a) + adm_wide(taps[1], b);
+    return adm_signed((i32)((sum + adm_wide(taps[2], c) + adm_wide(taps[3], d)) >> shift));
 }
 
 // A column behind the filter over columns.
@@ -135,205 +135,278 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
     const i32 end = begin + (i32)args.strip;
     const i32 last = vx_min(end, (i32)args.columns[1] + 1);
 
-    u64 address[2], pitch[2];
-    bool aligned[2];
-    for (u32 image = 0; image < 2; image++) {
-        if (LEVEL == 0) {
-            const VX_GLOBAL VxJob *job = vx_at<const VxJob>(args.frame.job);
-            const VX_GLOBAL VxPlane &plane = image ? job->distorted[0] : job->reference[0];
-            address[image] = plane.address, pitch[image] = plane.pitch;
-            aligned[image] = ((address[image] | pitch[image]) & 15) == 0;
-        } else {
-            address[image] = args.source[image] + MARGIN * sizeof(S), pitch[image] = args.source_pitch;
-            aligned[image] = true;
-        }
+    // The planes, or the low bands of the level before.
+    u64 reference, distorted, reference_pitch, distorted_pitch;
+    if (LEVEL == 0) {
+        const VX_GLOBAL VxJob *job = vx_at<const VxJob>(args.frame.job);
+        reference = job->reference[0].address, reference_pitch = job->reference[0].pitch;
+        distorted = job->distorted[0].address, distorted_pitch = job->distorted[0].pitch;
+    } else {
+        reference = args.source[0] + sizeof(S), distorted = args.source[1] + sizeof(S);
+        reference_pitch = distorted_pitch = args.source_pitch;
     }
+    const bool aligned = LEVEL > 0 || ((reference | distorted | reference_pitch | distorted_pitch) & 15) == 0;
     u32 all = 0;
-    // Brings the samples of a chunk of pairs.
-    auto stage = [&](i32 chunk) {
-        i32 samples = (i32)args.source_width, lines = (i32)args.source_height;
-        for (u32 image = 0; image < 2; image++) {
-            for (i32 unit = thread; unit < 2 * (THREADS + 1); unit += THREADS) {
-                i32 pair = unit >> 1, first = (unit & 1) * (CHUNK / 2);
-                i32 column = 2 * (chunk * CHUNK + first) - MARGIN, line = 2 * (top + pair) - 1;
-                u64 a = address[image] + (u64)(u32)adm_inside(line, lines) * pitch[image];
-                u64 b = address[image] + (u64)(u32)adm_inside(line + 1, lines) * pitch[image];
-                if (aligned[image] && column >= 0 && column + EACH <= samples) {
-                    u32x4 v = *vx_at<const u32x4>(a + (u32)column * sizeof(S));
-                    u32x4 w = *vx_at<const u32x4>(b + (u32)column * sizeof(S));
-                    if (LEVEL == 0 && sizeof(S) == 2)
-                        all |= v[0] | v[1] | v[2] | v[3] | w[0] | w[1] | w[2] | w[3];
-                    for (i32 k = 0; k < CHUNK / 2; k++) tile[image][first + k][pair] = adm_cell(S(), v, w, k);
-                    continue;
+    // Brings a chunk of pairs of columns: each thread two rows of either picture, and four of them
+    // a piece of the two rows behind the last.
+    auto stage = [&](i32 chunk) __attribute__((always_inline)) {
+        const i32 samples = (i32)args.source_width, lines = (i32)args.source_height;
+        const i32 column = 2 * chunk * CHUNK - MARGIN;
+        if (aligned && column >= 0 && column + 2 * CHUNK <= samples) {
+            const i32 line = 2 * y - 1, more = 2 * (top + THREADS) - 1;
+            const u32 upper = (u32)adm_inside(line, lines), lower = (u32)adm_inside(line + 1, lines);
+#pragma unroll
+            for (u32 image = 0; image < 2; image++) {
+                const u64 at = (image ? distorted : reference) + (u64)(u32)column * sizeof(S);
+                const u64 pitch = image ? distorted_pitch : reference_pitch;
+                const VX_GLOBAL u32x4 *a = vx_at<const u32x4>(at + upper * pitch);
+                const VX_GLOBAL u32x4 *b = vx_at<const u32x4>(at + lower * pitch);
+                u32x4 v[3] = {a[0], a[1]}, w[3] = {b[0], b[1]};
+                const bool behind = thread >> 1 == (i32)image;
+                if (behind) {
+                    v[2] = vx_at<const u32x4>(at + (u32)adm_inside(more, lines) * pitch)[thread & 1];
+                    w[2] = vx_at<const u32x4>(at + (u32)adm_inside(more + 1, lines) * pitch)[thread & 1];
                 }
-                for (i32 k = 0; k < CHUNK / 2; k++) {
+#pragma unroll
+                for (u32 half = 0; half < 3; half++) {
+                    if (half == 2 && !behind) break;
+                    const u32 first = (half == 2 ? thread & 1 : half) * (CHUNK / 2);
+                    if (LEVEL == 0 && sizeof(S) == 2) {
+                        u32x4 both = v[half] | w[half];
+                        all |= both[0] | both[1] | both[2] | both[3];
+                    }
+#pragma unroll
+                    for (i32 k = 0; k < CHUNK / 2; k++)
+                        tile[image][first + k][half == 2 ? THREADS : thread] = adm_cell(S(), v[half], w[half], k);
+                }
+            }
+            return;
+        }
+#pragma nounroll
+        for (i32 pair = thread; pair <= THREADS; pair += THREADS) {
+            const i32 line = 2 * (top + pair) - 1;
+#pragma nounroll
+            for (u32 image = 0; image < 2; image++) {
+                const u64 at = image ? distorted : reference, pitch = image ? distorted_pitch : reference_pitch;
+                const VX_GLOBAL S *a = vx_at<const S>(at + (u32)adm_inside(line, lines) * pitch);
+                const VX_GLOBAL S *b = vx_at<const S>(at + (u32)adm_inside(line + 1, lines) * pitch);
+#pragma nounroll
+                for (i32 k = 0; k < CHUNK; k++) {
                     i32 x0 = adm_inside(column + 2 * k, samples), x1 = adm_inside(column + 2 * k + 1, samples);
-                    S a0 = vx_at<const S>(a)[x0], a1 = vx_at<const S>(a)[x1];
-                    S b0 = vx_at<const S>(b)[x0], b1 = vx_at<const S>(b)[x1];
+                    S a0 = a[x0], a1 = a[x1], b0 = b[x0], b1 = b[x1];
                     if (LEVEL == 0 && sizeof(S) == 2) all |= (u32)a0 | (u32)a1 | (u32)b0 | (u32)b1;
-                    tile[image][first + k][pair] = adm_cell(a0, a1, b0, b1);
+                    tile[image][k][pair] = adm_cell(a0, a1, b0, b1);
                 }
             }
         }
     };
 
-    const AdmGain gain = {args.gain_limit, args.whole_gain};
-    // Starts of the sums of the first level's filter over columns: half a unit, and the middle
-    // of the range counts as zero.
-    const u32 half = (u32)adm_half(args.vertical_shift);
-    const u32 middle = (1u << (args.frame.depth - 1)) *
-                       (u32)(args.low_taps[0] + args.low_taps[1] + args.low_taps[2] + args.low_taps[3]);
+    // On the first level the middle of the range counts as zero.
+    const u32 depth = args.frame.depth, half = 1u << (depth - 1);
+    const u32 middle = half * (u32)(args.low_taps[0] + args.low_taps[1] + args.low_taps[2] + args.low_taps[3]);
+    // Pairs behind whose first column a place is wide (scored or next to such), has its sums
+    // of three, and counts as original.
+    const i32 wide_from = vx_max(vx_max((i32)args.scored_columns[0] - 1, 0), begin - 2) + 1;
+    const i32 wide_to = vx_min((i32)args.scored_columns[1] + 1, width) + 1;
+    const i32 three_from = vx_max((i32)args.scored_columns[0], begin - 1) + 2;
+    const i32 three_to = vx_min((i32)args.scored_columns[1], end - 1) + 2;
+
     AdmColumn column[2][3] = {};
-    AdmPart before[2] = {};
-    i32 left[2] = {};
+    AdmPart parts[2][2] = {};
+    // Sums of the spreads of the last two and of the last three coefficients.
+    i32 two[2] = {}, three[2] = {};
     u64 cubes[9] = {};
 
-    for (i32 pair = begin - 3; pair <= last; pair++) {
-        const i32 at = pair & (CHUNK - 1);
-        if (at == 0 || pair == begin - 3) {
-            vx_barrier();
-            stage((pair - at) / CHUNK);
-            vx_barrier();
-        }
+    // The first half of a step, up to the sums of three; `odd` says whether the pair is.
+    auto make = [&](i32 pair, u32 odd) __attribute__((always_inline)) {
         i32 details[2][3], lows[2];
+#pragma unroll
         for (u32 image = 0; image < 2; image++) {
-            Cell upper = tile[image][at][row], lower = tile[image][at][row + 1];
+            Cell upper = tile[image][pair & (CHUNK - 1)][row], lower = tile[image][pair & (CHUNK - 1)][row + 1];
             AdmColumn fresh[2];
+#pragma unroll
             for (u32 k = 0; k < 2; k++) {
                 i32 a = adm_sample(S(), upper, 0, k), b = adm_sample(S(), upper, 1, k);
                 i32 c = adm_sample(S(), lower, 0, k), d = adm_sample(S(), lower, 1, k);
-                if (LEVEL < 2) {
-                    fresh[k].low = adm_filter(args.low_taps, a, b, c, d, LEVEL == 0 ? half - middle : 0,
-                                              LEVEL == 0 ? args.vertical_shift : 0);
-                    fresh[k].high = adm_filter(args.high_taps, a, b, c, d, LEVEL == 0 ? half : 0,
-                                               LEVEL == 0 ? args.vertical_shift : 0);
+                if (LEVEL == 0) {
+                    fresh[k].low = adm_filter(args.low_taps, a, b, c, d, half - middle, depth);
+                    fresh[k].high = adm_filter(args.high_taps, a, b, c, d, half, depth);
+                } else if (LEVEL == 1) {
+                    fresh[k].low = adm_filter(args.low_taps, a, b, c, d, 0, 0);
+                    fresh[k].high = adm_filter(args.high_taps, a, b, c, d, 0, 0);
                 } else {
-                    fresh[k].low = adm_wide_filter(args.low_taps, a, b, c, d, args.vertical_shift);
-                    fresh[k].high = adm_wide_filter(args.high_taps, a, b, c, d, args.vertical_shift);
+                    fresh[k].low = adm_wide_filter(args.low_taps, a, b, c, d, args.vertical_half, 16);
+                    fresh[k].high = adm_wide_filter(args.high_taps, a, b, c, d, args.vertical_half, 16);
                 }
             }
             // A coefficient is made of the last two pairs, those of planes half a pair back.
-            AdmColumn (&old)[3] = column[image];
-            AdmColumn a = old[0], b = old[1], c = LEVEL == 0 ? old[2] : fresh[0], d = fresh[LEVEL == 0 ? 0 : 1];
+            AdmColumn(&old)[3] = column[image];
+            AdmColumn a = old[0], b = old[1], c = LEVEL == 0 ? old[2] : fresh[0], d = fresh[LEVEL > 0];
             if (LEVEL == 0) {
-                u32 start = (u32)adm_half(args.horizontal_shift), shift = args.horizontal_shift;
-                lows[image] = adm_filter(args.low_taps, a.low, b.low, c.low, d.low, start, shift);
-                details[image][0] = adm_filter(args.low_taps, a.high, b.high, c.high, d.high, start, shift);
-                details[image][1] = adm_filter(args.high_taps, a.low, b.low, c.low, d.low, start, shift);
-                details[image][2] = adm_filter(args.high_taps, a.high, b.high, c.high, d.high, start, shift);
+                lows[image] = adm_filter(args.low_taps, a.low, b.low, c.low, d.low, 1 << 15, 16);
+                details[image][0] = adm_filter(args.low_taps, a.high, b.high, c.high, d.high, 1 << 15, 16);
+                details[image][1] = adm_filter(args.high_taps, a.low, b.low, c.low, d.low, 1 << 15, 16);
+                details[image][2] = adm_filter(args.high_taps, a.high, b.high, c.high, d.high, 1 << 15, 16);
                 old[0] = c, old[1] = fresh[0], old[2] = fresh[1];
             } else {
-                u32 shift = args.horizontal_shift;
-                lows[image] = adm_wide_filter(args.low_taps, a.low, b.low, c.low, d.low, shift);
-                details[image][0] = adm_wide_filter(args.low_taps, a.high, b.high, c.high, d.high, shift);
-                details[image][1] = adm_wide_filter(args.high_taps, a.low, b.low, c.low, d.low, shift);
-                details[image][2] = adm_wide_filter(args.high_taps, a.high, b.high, c.high, d.high, shift);
+                const u32 shift = LEVEL == 1 ? 15 : args.horizontal_shift;
+                a = {adm_signed(a.low), adm_signed(a.high)}, b = {adm_signed(b.low), adm_signed(b.high)};
+                auto filter = [&](const i32(&taps)[4], i32 a, i32 b, i32 c, i32 d) __attribute__((always_inline)) {
+                    return adm_wide_filter(taps, a, b, c, d, args.horizontal_half, shift);
+                };
+                lows[image] = filter(args.low_taps, a.low, b.low, c.low, d.low);
+                details[image][0] = filter(args.low_taps, a.high, b.high, c.high, d.high);
+                details[image][1] = filter(args.high_taps, a.low, b.low, c.low, d.low);
+                details[image][2] = filter(args.high_taps, a.high, b.high, c.high, d.high);
                 old[0] = fresh[0], old[1] = fresh[1];
             }
         }
-        const i32 x = pair - 1;
-
-        if (args.low[0]) {
-            const i32 slot = pair & (GROUP - 1);
+        if (LEVEL < 2 || args.low[0]) {
             if (LEVEL == 0) {
-                low[0][slot][thread] = (lows[0] & 0xffff) | (u32)lows[1] << 16;
+                low[0][pair & (GROUP - 1)][thread] = (lows[0] & 0xffff) | (u32)lows[1] << 16;
             } else {
-                low[0][slot][thread] = (u32)lows[0];
-                low[LEVEL > 0][slot][thread] = (u32)lows[1];
-            }
-            const i32 group = pair - slot;
-            if ((slot == GROUP - 1 || pair == last) && group >= begin && group < end && thread > 0 &&
-                thread <= ROWS && y < (i32)args.rows[1]) {
-                for (u32 image = 0; image < 2; image++) {
-                    u32x4 out;
-                    for (u32 k = 0; k < 4; k++) {
-                        if (LEVEL > 0) {
-                            out[k] = low[LEVEL > 0 && image][k % GROUP][thread];
-                        } else {
-                            u32 a = low[0][2 * k % GROUP][thread], b = low[0][(2 * k + 1) % GROUP][thread];
-                            out[k] = image ? a >> 16 | (b & 0xffff0000) : (a & 0xffff) | b << 16;
-                        }
-                    }
-                    u64 place = (u64)(u32)group * (LEVEL == 0 ? 2 : 4);
-                    *vx_at<u32x4>(args.low[image] + (u64)(u32)y * args.low_pitch + place) = out;
-                }
+                low[0][pair & (GROUP - 1)][thread] = (u32)lows[0];
+                low[LEVEL > 0][pair & (GROUP - 1)][thread] = (u32)lows[1];
             }
         }
-        if (!args.scored || x < begin - 2) continue;
+        if (!args.scored) return;
 
-        // The place, as far as it is scored or next to such.
-        AdmPart parts[2] = {};
-        const bool wide = x + 1 >= (i32)args.scored_columns[0] && x <= (i32)args.scored_columns[1];
-        if (wide && x >= 0 && x < width) {
+        // Coefficient pair - 1: its parts, if it is scored or next to such.
+        AdmPart(&part)[2] = parts[odd], (&before)[2] = parts[!odd];
+        if (pair >= wide_from && pair < wide_to) {
             const i32(&o)[3] = details[0], (&t)[3] = details[1];
-            float products[3];
-            for (u32 k = 0; k < 3; k++) {
-                const i32(&a)[3] = k < 2 ? o : t, (&b)[3] = k == 1 ? o : t;
-                if (LEVEL == 0)
-                    products[k] = (float)adm_add(adm_mul(a[0], b[0]), adm_mul(a[1], b[1]));
-                else
-                    products[k] = (float)(i64)((u64)adm_wide(a[0], b[0]) + (u64)adm_wide(a[1], b[1]));
-            }
-            bool same = adm_keeps_direction(products[0], products[1], products[2], args.cosine_squared);
-            u32 magnitude[2][3];
-            i32 sign[2][3];
-            const bool scored = x >= begin - 1 && x < end - 1 && x >= (i32)args.scored_columns[0] &&
-                                x < (i32)args.scored_columns[1];
+            u32 magnitude[2][3], most[3], large = 0;
+            i32 sign[2][3], toward[3];
+#pragma unroll
             for (u32 band = 0; band < 3; band++) {
-                u32 original = adm_abs(o[band]);
+                magnitude[1][band] = adm_abs(o[band]);
                 sign[0][band] = o[band] >> 31;
-                i32 toward = adm_sub(t[band] ^ sign[0][band], sign[0][band]);
-                u32 restored = adm_restored(original, sign[0][band], toward, same, gain);
-                i32 added = (i32)((u32)toward - restored);
-                magnitude[0][band] = restored;
+                toward[band] = adm_sub(t[band] ^ sign[0][band], sign[0][band]);
+                most[band] = (u32)vx_max(toward[band], 0);
+                // Below 2^14 the rounded share times the original rounds back to the distorted.
+                magnitude[0][band] = vx_min(magnitude[1][band], most[band]);
+                large = vx_max(large, magnitude[1][band]);
+            }
+            if (pair >= three_from - 1 && pair < three_to - 1) {
+#pragma unroll
+                for (u32 band = 0; band < 3; band++) {
+                    const u32 m = magnitude[1][band];
+                    if (LEVEL == 0) {
+                        cubes[6 + band] += adm_wide(m * m, m);
+                    } else {
+                        // Of samples within the depth a detail has less than 2^31, so this fits.
+                        u32 square = (u32)((adm_wide(m, m) + args.energy_square_unit) >> args.energy_square_shift);
+                        cubes[6 + band] += (adm_wide(square, m) + args.energy_cube_half) >> args.energy_cube_shift;
+                    }
+                }
+            }
+            // Few are as large on the first level, most are on the others.
+            if (LEVEL > 0 || large >= 1 << 14) {
+#pragma unroll
+                for (u32 band = 0; band < 3; band++) {
+                    const u32 m = magnitude[1][band];
+                    const u32 share = adm_large_share(vx_max(m, 1u << 14), sign[0][band], most[band]);
+                    magnitude[0][band] = m < 1 << 14 ? magnitude[0][band] : share;
+                }
+            }
+            if (adm_keeps_direction<LEVEL>(o, t, args.cosine_squared)) {
+                if (args.whole_gain) {
+#pragma unroll
+                    for (u32 band = 0; band < 3; band++)
+                        magnitude[0][band] = adm_enhanced<LEVEL>(magnitude[0][band], most[band], args.whole_gain);
+                } else {
+#pragma unroll
+                    for (u32 band = 0; band < 3; band++)
+                        magnitude[0][band] = adm_enhanced(magnitude[0][band], most[band], args.gain_limit);
+                }
+            }
+#pragma unroll
+            for (u32 band = 0; band < 3; band++) {
+                i32 added = (i32)((u32)toward[band] - magnitude[0][band]);
                 magnitude[1][band] = adm_abs(added);
                 sign[1][band] = sign[0][band] ^ added >> 31;
-                if (scored) {
-                    cubes[6 + band] += LEVEL == 0 ? adm_first_cube(original)
-                                                  : adm_later_cube(original, args.energy_square_shift,
-                                                                   args.energy_cube_shift);
-                }
             }
-            for (u32 which = 0; which < 2; which++)
-                parts[which] = adm_weigh<LEVEL>(args, magnitude[which], sign[which]);
+#pragma unroll
+            for (u32 which = 0; which < 2; which++) part[which] = adm_weigh<LEVEL>(args, magnitude[which], sign[which]);
         }
 
-        // The place before it has both neighbours now.
-        const i32 centre = x - 1;
-        if (centre >= begin - 1 && centre >= (i32)args.scored_columns[0] && centre < (i32)args.scored_columns[1]) {
-            i32 three[2];
-            for (u32 which = 0; which < 2; which++) {
-                i32 first = centre == 0 ? parts[which].spread : left[which];
-                i32 third = x == width ? before[which].spread : parts[which].spread;
-                three[which] = adm_add(adm_add(first, before[which].spread), third);
-            }
-            sums_of_three[pair & 1][thread + 1] = i32x2{three[0], three[1]};
-            vx_barrier();
-            i32x2 above = sums_of_three[pair & 1][thread], below = sums_of_three[pair & 1][thread + 2];
-            for (u32 which = 0; which < 2; which++) {
-                i32 nine = adm_add(adm_add(above[which], three[which]), below[which]);
-                i32 threshold = adm_add(nine, before[which].own);
-                // What one part shows hides the other.
-                if (which == 0 && !args.with_impairment) continue;
-                for (u32 band = 0; band < 3; band++)
-                    cubes[3 * (1 - which) + band] +=
-                        adm_seen_cube(before[1 - which].magnitude[band], threshold, args.threshold_shift[band],
-                                      args.square_shift[band], args.cube_shift[band]);
-            }
+        // The one before it has both neighbours now. Where all are scored, the first one mirrors
+        // and the last one is repeated.
+        if (args.scored_columns[0] == 0) {
+            if (pair == width + 1) part[0].spread = before[0].spread, part[1].spread = before[1].spread;
+            if (pair == 2) two[0] = adm_add(two[0], part[0].spread), two[1] = adm_add(two[1], part[1].spread);
         }
+#pragma unroll
         for (u32 which = 0; which < 2; which++) {
-            left[which] = before[which].spread;
-            before[which] = parts[which];
+            three[which] = adm_add(two[which], part[which].spread);
+            two[which] = adm_add(before[which].spread, part[which].spread);
+        }
+        if (pair >= three_from && pair < three_to) sums_of_three[odd][thread + 1] = i32x2{three[0], three[1]};
+    };
+
+    // The second half: masks coefficient pair - 2.
+    auto mask = [&](u32 odd) __attribute__((always_inline)) {
+        const i32x2 above = sums_of_three[odd][thread], below = sums_of_three[odd][thread + 2];
+        const AdmPart(&part)[2] = parts[!odd];
+#pragma unroll
+        for (u32 which = 0; which < 2; which++) {
+            if (which == 0 && !args.with_impairment) continue;
+            i32 nine = adm_add(adm_add(above[which], three[which]), below[which]);
+            i32 threshold = adm_add(nine, part[which].own);
+            // What one part shows hides the other.
+            const u32(&hidden)[3] = part[1 - which].magnitude;
+            u64 *to = cubes + 3 * (1 - which);
+            to[0] += adm_seen_cube<LEVEL, 0>(hidden[0], threshold, args.square_half[0], args.cube_shift[0], args.cube_half[0]);
+            to[1] += adm_seen_cube<LEVEL, 1>(hidden[1], threshold, args.square_half[0], args.cube_shift[0], args.cube_half[0]);
+            to[2] += adm_seen_cube<LEVEL, 2>(hidden[2], threshold, args.square_half[1], args.cube_shift[1], args.cube_half[1]);
+        }
+    };
+
+    auto step = [&](i32 pair, u32 odd) __attribute__((always_inline)) {
+        make(pair, odd);
+        if (!args.scored || pair < three_from || pair >= three_to) return;
+        vx_barrier();
+        mask(odd);
+    };
+
+    for (i32 pair = begin - 4; pair <= last; pair += 2) {
+        if ((pair & (CHUNK - 1)) == 0 || pair == begin - 4) {
+            vx_barrier();
+            stage(pair >> (CHUNK == 16 ? 4 : CHUNK == 8 ? 3 : 2));
+            vx_barrier();
+        }
+        step(pair, 0);
+        step(pair + 1, 1);
+
+        // A group of low coefficients that is complete, or the last.
+        const i32 group = pair & -GROUP;
+        if ((LEVEL < 2 || args.low[0]) && (pair == group + GROUP - 2 || pair + 2 > last) && group >= begin &&
+            group < end && thread > 0 && thread <= ROWS && y < (i32)args.rows[1]) {
+#pragma unroll
+            for (u32 image = 0; image < 2; image++) {
+                u32x4 out;
+#pragma unroll
+                for (u32 k = 0; k < 4; k++) {
+                    if (LEVEL > 0) {
+                        out[k] = low[LEVEL > 0 && image][k % GROUP][thread];
+                    } else {
+                        u32 a = low[0][2 * k % GROUP][thread], b = low[0][(2 * k + 1) % GROUP][thread];
+                        out[k] = image ? a >> 16 | (b & 0xffff0000) : (a & 0xffff) | b << 16;
+                    }
+                }
+                u64 place = (u64)(u32)group * (LEVEL == 0 ? 2 : 4);
+                *vx_at<u32x4>(args.low[image] + (u64)(u32)y * args.low_pitch + place) = out;
+            }
         }
     }
 
     const u32 line = (u32)y - args.scored_rows[0], lines = args.scored_rows[1] - args.scored_rows[0];
     if (args.scored && thread > 0 && thread <= ROWS && line < lines) {
         VX_GLOBAL u64 *to = vx_at<u64>(args.frame.results) + args.accumulators + line;
-        for (u32 sum = 0; sum < 9; sum++)
-            if (cubes[sum]) vx_atomic_add(to + sum * lines, cubes[sum]);
+#pragma unroll
+        for (u32 sum = 0; sum < 9; sum++) vx_atomic_add(to + sum * lines, cubes[sum]);
     }
-    vx_account(args.frame, LEVEL == 0 && sizeof(S) == 2 ? (all | all >> 16) & 65535 ? ((all & 65535) | all >> 16) >> args.frame.depth : 0 : 0);
+    vx_account(args.frame, LEVEL == 0 && sizeof(S) == 2 ? ((all & 65535) | all >> 16) >> depth : 0);
 }
 
 VX_KERNEL(vx_adm_first_u8, THREADS, VxAdmLevelArgs) { adm_level<u8, 0>(args); }

@@ -97,6 +97,16 @@ struct VxAdmLevelArgs {
     u64 low[2];
     // How often an enhanced detail counts at most.
     double gain_limit;
+    // Halves of the units that the filters over columns and over rows round to, but on the first
+    // level.
+    u64 vertical_half;
+    u64 horizontal_half;
+    // Halves of the units that squares and cubes are rounded to, of straight details and of
+    // diagonal ones, and those of the original, where squares get a whole unit.
+    u64 square_half[2];
+    u64 cube_half[2];
+    u64 energy_cube_half;
+    u64 energy_square_unit;
     // Bytes between rows, a multiple of 16.
     u32 source_pitch;
     u32 low_pitch;
@@ -117,8 +127,7 @@ struct VxAdmLevelArgs {
     u32 whole_gain;
     // Weights of the details: horizontal, vertical, diagonal.
     u32 factors[3];
-    // Right shifts of the sums of the wavelet.
-    u32 vertical_shift;
+    // Right shift after the filter over rows.
     u32 horizontal_shift;
     // Taps of the wavelet.
     i32 low_taps[4];
@@ -126,11 +135,9 @@ struct VxAdmLevelArgs {
     // Shares of a weighted detail in the thresholds of neighbours and of its own place.
     u32 neighbour_share;
     u32 own_share;
-    // Left shifts of thresholds; right shifts of squares and of cubes.
-    u32 threshold_shift[3];
-    u32 square_shift[3];
-    u32 cube_shift[3];
-    // The same for the details of the original; 0 on the first level, which shifts neither.
+    // Right shifts of cubes: straight details, diagonal ones.
+    u32 cube_shift[2];
+    // Right shifts of squares and cubes of the original; 0 on the first level.
     u32 energy_square_shift;
     u32 energy_cube_shift;
     // Squared cosine of the angle within which a direction is kept.

@@ -56,31 +56,24 @@ template <u32 scale> VX_INLINE u32 weigh(const u32 *v, u32 center, u32 sum) {
     return sum + Window<scale>::taps[radius] * v[center];
 }
 
-// The same to 64 bits; `paired` says that the sum of two elements fits 32 bits.
-template <u32 scale, bool paired> VX_INLINE u64 weigh_wide(const u32 *v, u32 center, u64 sum) {
+// The same to 64 bits.
+template <u32 scale> VX_INLINE u64 weigh_wide(const u32 *v, u32 center, u64 sum) {
     constexpr u32 radius = Window<scale>::radius;
 #pragma unroll
-    for (u32 i = 0; i < radius; i++) {
-        u32 a = v[center - radius + i], b = v[center + radius - i];
-        if (paired) {
-            sum += (u64)Window<scale>::taps[i] * (a + b);
-        } else {
-            sum += (u64)Window<scale>::taps[i] * a;
-            sum += (u64)Window<scale>::taps[i] * b;
-        }
-    }
+    for (u32 i = 0; i < radius; i++)
+        sum += (u64)Window<scale>::taps[i] * (v[center - radius + i] + v[center + radius - i]);
     return sum + (u64)Window<scale>::taps[radius] * v[center];
 }
 
-// The weighted sum of 32-bit elements, divided by 2^16, halves up; the low 32 bits of it.
-template <u32 scale> VX_INLINE u32 weigh_full(const u32 *v, const u32 *high, u32 center) {
-#ifdef VIF_WIDE
-    return (u32)(weigh_wide<scale, false>(v, center, 1 << 15) >> 16);
-#else
-    u32 upper = weigh<scale>(high, center, 0);
-    u32 lower = weigh<scale>(v, center, 1 << 15) - (upper << 16);
-    return upper + (lower >> 16);
-#endif
+// The weighted sum of elements of 32 bits, divided by 2^shift (at most 16), halves up; the low 32
+// bits of it. `upper` holds the upper halves of the elements. Sums of two do not fit 32 bits, but
+// the sum of the upper halves does, and so does what the lower halves add, which is known modulo
+// 2^32.
+template <u32 scale>
+VX_INLINE u32 weigh_full(const u32 *v, const u32 *upper, u32 center, u32 shift) {
+    u32 high = weigh<scale>(upper, center, 0);
+    u32 low = weigh<scale>(v, center, 1u << shift >> 1) - (high << 16);
+    return (high << (16 - shift)) + (low >> shift);
 }
 
 // What differs between inputs: at scale 0 the depth.
@@ -134,22 +127,28 @@ template <typename T, u32 scale, Range range> struct Vif {
                         bool inside) {
         u64 start = plane.address + column * sizeof(T);
         // A row is shorter than 2^17 bytes, but rows may lie far apart.
-        u32 pitch = (u32)plane.pitch;
+        u64 pitch = (u32)plane.pitch;
         if (inside) {
-            start += (u64)(u32)(first - (i32)radius) * pitch;
+            u64 at = start + (u32)(first - (i32)radius) * pitch;
 #pragma unroll
-            for (u32 i = 0; i < tall; i++) out[i] = *vx_at<const T>(start + (u64)pitch * i);
+            for (u32 i = 0; i < tall; i++, at += pitch) out[i] = *vx_at<const T>(at);
+            // Keeps the compiler from sharing the loads of both branches: addresses that come from
+            // either cost more than the loads.
+            asm volatile("");
         } else {
 #pragma unroll
             for (u32 i = 0; i < tall; i++) {
                 u32 row = (u32)reflect(first - (i32)radius + (i32)i, (i32)height);
-                out[i] = *vx_at<const T>(start + (u64)row * pitch);
+                out[i] = *vx_at<const T>(start + row * pitch);
             }
         }
     }
 
     // Reflected, or anywhere inside where no pixel of the image needs it.
-    VX_INLINE i32 reflect(i32 at, i32 n) { return vx_max(vx_mirror(at, n), 0); }
+    VX_INLINE i32 reflect(i32 at, i32 n) {
+        at = at < 0 ? -at : at;
+        return vx_max(vx_min(at, 2 * n - 2 - at), 0);
+    }
 
     // Filters means of both images downwards around `center`: one in each half of a word.
     template <u32 window>
@@ -161,30 +160,33 @@ template <typename T, u32 scale, Range range> struct Vif {
 
     // Filters the products of two columns downwards into a column of a buffer.
     VX_INLINE void products(VX_LOCAL u32 *out, const u32 *x, const u32 *y, u32 shift) {
-        u32 p[tall];
+        u32 p[tall], upper[tall];
 #pragma unroll
-        for (u32 i = 0; i < tall; i++) p[i] = x[i] * y[i];
+        for (u32 i = 0; i < tall; i++) {
+            p[i] = x[i] * y[i];
+            upper[i] = p[i] >> 16;
+        }
 #pragma unroll
         for (u32 i = 0; i < RUN; i++) {
-            u32 center = i + radius;
-            if (scale == 0 && range == BITS_8) {
-                out[i * VIF_PITCH] = weigh<scale>(p, center, 0);
-            } else {
-                constexpr bool paired = scale == 0 && range == BITS_12;
-                u64 sum = weigh_wide<scale, paired>(p, center, (u64)1 << shift >> 1);
-                out[i * VIF_PITCH] = (u32)(sum >> shift);
-            }
+            u32 center = i + radius, sum;
+            if (scale == 0 && range == BITS_8)
+                sum = weigh<scale>(p, center, 0);
+            else if (scale == 0 && range == BITS_12)
+                sum = (u32)(weigh_wide<scale>(p, center, (u64)1 << shift >> 1) >> shift);
+            else
+                sum = weigh_full<scale>(p, upper, center, shift);
+            out[i * VIF_PITCH] = sum;
         }
     }
 
     // Filters a row of products across and adds it.
     VX_INLINE void across(u32 (&sums)[RUN], const VX_LOCAL u32 *row) {
-        u32 v[wide], high[wide];
+        u32 v[wide], upper[wide];
         load_row(v, row);
 #pragma unroll
-        for (u32 i = 0; i < wide; i++) high[i] = v[i] >> 16;
+        for (u32 i = 0; i < wide; i++) upper[i] = v[i] >> 16;
 #pragma unroll
-        for (u32 i = 0; i < RUN; i++) sums[i] += weigh_full<scale>(v, high, i + margin);
+        for (u32 i = 0; i < RUN; i++) sums[i] += weigh_full<scale>(v, upper, i + margin, 16);
     }
 
     // The images of the next scale: every second row of the tile is in `buffer`, filtered
@@ -230,7 +232,8 @@ template <typename T, u32 scale, Range range> struct Vif {
         }
     }
 
-    static constexpr u32 covariance_round(u32 a, u32 b) {
+    // The product of two means in Q16, rounded to Q16.
+    VX_INLINE u32 mean_product(u32 a, u32 b) {
         return (u32)(((u64)a * b + ((u64)1 << 31)) >> 32);
     }
 
@@ -305,9 +308,9 @@ template <typename T, u32 scale, Range range> struct Vif {
                     u32 m2 = weigh<scale>(upper, i + margin, 0);
                     // Modulo 2^32, which is above any sum of the lower halves.
                     u32 m1 = weigh<scale>(both, i + margin, 0) - (m2 << 16);
-                    s1[i] = 0 - covariance_round(m1, m1);
-                    s2[i] = 0 - covariance_round(m2, m2);
-                    s12[i] = 0 - covariance_round(m1, m2);
+                    s1[i] = 0 - mean_product(m1, m1);
+                    s2[i] = 0 - mean_product(m2, m2);
+                    s12[i] = 0 - mean_product(m1, m2);
                 }
             }
             vx_barrier();

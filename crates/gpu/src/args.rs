@@ -131,6 +131,18 @@ pub struct AdmLevel {
     pub low: [u64; 2],
     /// How often an enhanced detail counts at most.
     pub gain_limit: f64,
+    /// Half of the unit that the filter over columns rounds to; unused on the first level.
+    pub vertical_half: u64,
+    /// The same over rows.
+    pub horizontal_half: u64,
+    /// Halves of the units that squares are rounded to: straight details, diagonal ones.
+    pub square_half: [u64; 2],
+    /// The same for cubes.
+    pub cube_half: [u64; 2],
+    /// The same for cubes of the original.
+    pub energy_cube_half: u64,
+    /// What is added to a square of the original before its shift.
+    pub energy_square_unit: u64,
     /// Bytes between rows of the low bands of the level before, a multiple of 16.
     pub source_pitch: u32,
     /// Of those that are written.
@@ -157,8 +169,6 @@ pub struct AdmLevel {
     pub whole_gain: u32,
     /// Weights of the details.
     pub factors: [u32; 3],
-    /// Right shift after the filter over columns.
-    pub vertical_shift: u32,
     /// Right shift after the filter over rows.
     pub horizontal_shift: u32,
     /// Taps of the low pass.
@@ -169,12 +179,8 @@ pub struct AdmLevel {
     pub neighbour_share: u32,
     /// Share in the threshold of its own place.
     pub own_share: u32,
-    /// Left shifts of thresholds.
-    pub threshold_shift: [u32; 3],
-    /// Right shifts of squares.
-    pub square_shift: [u32; 3],
-    /// Right shifts of cubes.
-    pub cube_shift: [u32; 3],
+    /// Right shifts of cubes: straight details, diagonal ones.
+    pub cube_shift: [u32; 2],
     /// Right shift of a square of the original; 0 on the first level.
     pub energy_square_shift: u32,
     /// Right shift of a cube of it; 0 on the first level.

@@ -62,6 +62,7 @@ codes! {
     CAPTURE_ISOLATION = 905 hipErrorStreamCaptureIsolation "dependency created on uncaptured work in another stream";
     CAPTURE_IMPLICIT = 906 hipErrorStreamCaptureImplicit "operation would make the legacy stream depend on a capturing blocking stream";
     CAPTURED_EVENT = 907 hipErrorCapturedEvent "operation not permitted on an event last recorded in a capturing stream";
+    CAPTURE_WRONG_THREAD = 908 hipErrorStreamCaptureWrongThread "attempt to terminate a thread-local capture sequence from another thread";
     UNKNOWN = 999 hipErrorUnknown "unknown error";
 }
 
@@ -88,7 +89,6 @@ pub(crate) const STREAM_PER_THREAD: usize = 2;
 
 pub(crate) const STREAM_NON_BLOCKING: c_uint = 1;
 pub(crate) const EVENT_DISABLE_TIMING: c_uint = 2;
-pub(crate) const HOST_REGISTER_READ_ONLY: c_uint = 8;
 
 /// `hipMemcpyKind`.
 pub(crate) mod kind {

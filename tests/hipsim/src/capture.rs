@@ -101,7 +101,7 @@ pub(crate) fn end(stream: &Arc<Stream>) -> Answer<Graph> {
         return Err(Code::CAPTURE_UNMATCHED);
     }
     if capture.mode != capture_mode::RELAXED && capture.thread != std::thread::current().id() {
-        return Err(Code(908)); // hipErrorStreamCaptureWrongThread
+        return Err(Code::CAPTURE_WRONG_THREAD);
     }
     lock(&sim().captures).retain(|c| !Arc::ptr_eq(c, &capture));
     let mut inner = lock(&capture.inner);

@@ -24,6 +24,8 @@ pub mod settings;
 
 mod abi;
 mod api;
+#[cfg(test)]
+mod bindings;
 mod capture;
 mod code_object;
 mod log;

@@ -110,6 +110,11 @@ impl Log {
         (*of_kernel, of_all)
     }
 
+    /// Counts what is enqueued on a default stream: work, graphs, events and waits.
+    pub(crate) fn count_default_stream(&self) {
+        self.lock().default_stream += 1;
+    }
+
     pub(crate) fn count_graph(&self) {
         self.lock().graphs += 1;
     }
@@ -128,15 +133,9 @@ impl Log {
                 sum.0 += 1;
                 sum.1 += bytes;
                 log.pageable += u64::from(*pageable);
-                log.default_stream += u64::from(place.stream == 0);
             }
-            Event::Launch { place, fate, .. } => {
-                log.fates[*fate as usize] += 1;
-                log.default_stream += u64::from(place.stream == 0);
-            }
-            Event::Fill { place, .. } | Event::Host { place } => {
-                log.default_stream += u64::from(place.stream == 0);
-            }
+            Event::Launch { fate, .. } => log.fates[*fate as usize] += 1,
+            Event::Fill { .. } | Event::Host { .. } => {}
             Event::Module { .. } => log.modules += 1,
             Event::Trouble { text } => log.troubles.push(text.clone()),
         }

@@ -75,6 +75,7 @@ pub(crate) fn follow_default_stream(stream: &Arc<Stream>) -> Answer {
         return Ok(());
     }
     if stream.number == 0 {
+        sim().log.count_default_stream();
         capture::forbid_default_stream()?;
         for other in blocking_streams(stream.device) {
             wait_unless_idle(stream, &other);

@@ -114,7 +114,8 @@ impl Copy {
         for (side, directions) in on_device {
             let bytes = span(side.pitch, self.width, self.rows).unwrap_or(usize::MAX);
             let block = sim().memory.hold_range(side.address, bytes);
-            if block.is_none() && directions.contains(&self.direction) {
+            // Pinned memory that was freed meanwhile is met here too.
+            if block.is_none() && (directions.contains(&self.direction) || !self.pageable) {
                 let address = side.address;
                 let why = format!("a copy met no memory at {address:#x}: was it freed?");
                 return sim().fail(Code::ILLEGAL_ADDRESS, why);

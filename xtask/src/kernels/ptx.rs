@@ -7,7 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::allowed::Allowed;
 use super::host::Kernel;
+
+/// The only estimate that a kernel may be allowed.
+const ESTIMATE: &str = "rcp.approx.ftz.f32";
 
 /// Makes one module of the modules of the units and writes the size of its block to each entry.
 ///
@@ -47,8 +51,9 @@ pub(crate) fn merge(
 }
 
 /// What must not be in a module, each with its line.
-pub(crate) fn findings(module: &str) -> Vec<String> {
+pub(crate) fn findings(module: &str, allowed: &mut Allowed) -> Vec<String> {
     let mut findings = Vec::new();
+    let mut entry = "";
     for (at, line) in module.lines().enumerate() {
         let code = line.split("//").next().unwrap_or_default().trim();
         let operation = code
@@ -61,7 +66,12 @@ pub(crate) fn findings(module: &str) -> Vec<String> {
             .iter()
             .any(|part| ["f16", "f32", "f64"].contains(part));
         let has = |part: &str| parts.contains(&part);
-        let reason = if code.contains(".extern") {
+        if let Some((_, name)) = code.split_once(".entry ") {
+            entry = name.trim_end_matches('(');
+        }
+        let reason = if operation == ESTIMATE && allowed.estimate(entry) {
+            None
+        } else if code.contains(".extern") {
             Some("something that is not in the module")
         } else if ["call", "call.uni"].contains(&operation) {
             Some("a call")
@@ -82,7 +92,7 @@ pub(crate) fn findings(module: &str) -> Vec<String> {
             None
         };
         if let Some(reason) = reason {
-            findings.push(format!("line {}: {reason}: {code}", at + 1));
+            findings.push(format!("{entry}, line {}: {reason}: {code}", at + 1));
         }
     }
     findings
@@ -187,7 +197,7 @@ mod tests {
                 "memory of a thread",
             ),
         ] {
-            let found = findings(line);
+            let found = findings(line, &mut Allowed::default());
             assert_eq!(found.len(), 1, "{line}");
             assert!(found[0].contains(part), "{found:?}");
         }
@@ -198,7 +208,27 @@ mod tests {
             "\tadd.s64 %rd1, %rd2, %rd3;",
             "\tatom.global.add.u64 %rd1, [%rd2], %rd3;",
         ] {
-            assert_eq!(findings(line), Vec::<String>::new());
+            assert_eq!(
+                findings(line, &mut Allowed::default()),
+                Vec::<String>::new()
+            );
         }
+    }
+
+    #[test]
+    fn an_estimate_is_for_the_kernels_that_are_listed() {
+        let list = "[[estimate]]\nkernels = [\"a\"]\nreason = \"r\"\n";
+        let mut allowed = Allowed::parse(list).unwrap();
+        let module = "\
+            .visible .entry a(\n\trcp.approx.ftz.f32 \t%r1, %r2;\n\
+            .visible .entry b(\n\trcp.approx.ftz.f32 \t%r1, %r2;\n";
+        let found = findings(module, &mut allowed);
+        assert!(
+            found.len() == 1 && found[0].starts_with("b, line 4"),
+            "{found:?}"
+        );
+        let root = "\tsqrt.approx.ftz.f32 \t%r1, %r2;\n";
+        assert_eq!(findings(&module.replace("b(", "a("), &mut allowed).len(), 0);
+        assert_eq!(findings(&format!("{module}{root}"), &mut allowed).len(), 2);
     }
 }

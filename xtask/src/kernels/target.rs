@@ -140,7 +140,7 @@ impl Target {
                     &format!("-mcpu={}", self.name),
                     &format!("-mcode-object-version={version}"),
                     "-nogpulib",
-                    "-flto=full",
+                    "-emit-llvm",
                     "-c",
                 ]);
             }
@@ -167,14 +167,15 @@ impl Target {
     /// Flags of the linker, for targets that have one.
     pub(crate) fn link_flags(&self) -> Vec<String> {
         let flags: &[&str] = match self.kind {
-            // A call that a library would have to serve is an error here. The linker is the one
-            // that generates code: of objects that are merely put together each keeps a metadata
-            // note of its own, and the runtime sees the kernels of the first alone.
+            // A call that a library would have to serve is an error here. Units come as bitcode,
+            // optimised, and the linker generates code: objects that are merely put together keep
+            // a metadata note each, and the runtime sees the kernels of the first alone.
             Kind::Amd | Kind::AmdGeneric => &[
                 "-shared",
                 "--no-undefined",
                 "-s",
-                "--lto-O3",
+                "--lto-O0",
+                "--lto-CGO3",
                 &format!("-plugin-opt=mcpu={}", self.name),
             ],
             Kind::Nvidia { .. } => &[],

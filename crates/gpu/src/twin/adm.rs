@@ -12,7 +12,7 @@ use vmafx_api::{ApiError, FrameFormat, Status, Value};
 use vmafx_metrics::Options;
 use vmafx_metrics::adm::steps::{
     COS_1_DEGREE_SQUARED, Coarser, FIRST_NEIGHBOUR_SHARE, FIRST_OWN_SHARE, Finest, HIGH, LOW,
-    NEIGHBOUR_SHARE, OWN_SHARE, Precision, Rounding, Shifts, row_shift,
+    NEIGHBOUR_SHARE, OWN_SHARE, Precision, Rounding, Shifts, half, row_shift,
 };
 use vmafx_metrics::adm::{self, LEVELS, Level, LevelSums, Settings, Sums, levels};
 
@@ -126,22 +126,18 @@ impl Adm {
         };
         let rounding = Rounding::of(index, self.format.depth());
         let energy = Shifts::of(index, &part.level);
-        let precise = |band: usize| {
-            let width = part.level.size.width;
-            match index {
-                0 => [
-                    Finest::threshold_shift(band),
-                    Finest::square_shift(band),
-                    Finest::cube_shift(band, width),
-                ],
-                _ => [
-                    Coarser::threshold_shift(band),
-                    Coarser::square_shift(band),
-                    Coarser::cube_shift(band, width),
-                ],
-            }
+        // Straight details, then diagonal ones.
+        let width = part.level.size.width;
+        let (square_shift, cube_shift) = match index {
+            0 => (
+                [0, 2].map(Finest::square_shift),
+                [0, 2].map(|band| Finest::cube_shift(band, width)),
+            ),
+            _ => (
+                [0, 2].map(Coarser::square_shift),
+                [0, 2].map(|band| Coarser::cube_shift(band, width)),
+            ),
         };
-        let shift = |which: usize| [0, 1, 2].map(|band| precise(band)[which]);
         let shares = match index {
             0 => [FIRST_NEIGHBOUR_SHARE as u32, FIRST_OWN_SHARE as u32],
             _ => [NEIGHBOUR_SHARE as u32, OWN_SHARE as u32],
@@ -153,6 +149,12 @@ impl Adm {
             source: before.map_or([0; 2], |before| before.low.map(|band| arena.buffer(band))),
             low,
             gain_limit: limit,
+            vertical_half: half(rounding.vertical) as u64,
+            horizontal_half: half(rounding.horizontal) as u64,
+            square_half: square_shift.map(|shift| half(shift) as u64),
+            cube_half: cube_shift.map(|shift| half(shift) as u64),
+            energy_cube_half: half(energy.cube) as u64,
+            energy_square_unit: 1 << energy.square,
             source_pitch: before.map_or(0, |before| before.low_pitch(index - 1)) as u32,
             low_pitch: part.low_pitch(index) as u32,
             source_width: source.width as u32,
@@ -166,15 +168,12 @@ impl Adm {
             strip: strip as u32,
             whole_gain: if limit.fract() == 0.0 { limit as u32 } else { 0 },
             factors: self.settings.sensitivity[index].fixed,
-            vertical_shift: rounding.vertical,
             horizontal_shift: rounding.horizontal,
             low_taps: LOW.map(|tap| tap as i32),
             high_taps: HIGH.map(|tap| tap as i32),
             neighbour_share: shares[0],
             own_share: shares[1],
-            threshold_shift: shift(0),
-            square_shift: shift(1),
-            cube_shift: shift(2),
+            cube_shift,
             energy_square_shift: energy.square,
             energy_cube_shift: energy.cube,
             cosine_squared: COS_1_DEGREE_SQUARED,

@@ -3,10 +3,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::Ordering;
 
-use crate::abi::{
-    Answer, Code, DevicePtr, HOST_REGISTER_READ_ONLY, Handle, PointerAttributes, memory_type,
-    memory_type_of,
-};
+use crate::abi::{Answer, Code, DevicePtr, Handle, PointerAttributes, memory_type, memory_type_of};
 use crate::api::{Out, hip, pool};
 use crate::capture;
 use crate::memory::{Kind, Wish};
@@ -64,7 +61,7 @@ hip! {
         free(at, &[Kind::Pinned])
     }
     Usable fn hipHostRegister(at: *mut c_void, bytes: usize, flags: c_uint) {
-        if at.is_null() || bytes == 0 || flags & !15 & !HOST_REGISTER_READ_ONLY != 0 {
+        if at.is_null() || bytes == 0 || flags & !15 != 0 {
             return Err(Code::INVALID_VALUE);
         }
         let wish = Wish { size: bytes, kind: Kind::Registered, device: current_device(), flags, pool: 0 };

@@ -2,6 +2,10 @@
 #![allow(unsafe_code)] // kernels take addresses and the runtime is a C interface
 
 mod blocks;
+mod devices;
+mod graphs;
 mod hip;
+mod misbehaviour;
+mod modules;
 mod probe;
 mod streams;

@@ -1,9 +1,10 @@
 //! The kernels of `probe.cpp`, compiled once for the host and for the targets that a test asks
 //! for.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use vmafx_hipsim::blocks::Kernels;
 
@@ -52,8 +53,28 @@ pub(crate) fn folder() -> &'static Path {
 
 /// The code object for a target.
 pub(crate) fn code_object(target: &str) -> Vec<u8> {
+    static MADE: Mutex<BTreeMap<String, Vec<u8>>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().expect("a lock");
+    made.entry(target.to_owned())
+        .or_insert_with(|| object(target, &source(), &folder().join(format!("{target}.hsaco"))))
+        .clone()
+}
+
+/// A code object of one kernel without arguments, for any target.
+pub(crate) fn smallest_object(target: &str) -> Vec<u8> {
+    let source = folder().join("smallest.cpp");
+    let kernel =
+        "extern \"C\" __attribute__((amdgpu_kernel, visibility(\"protected\"))) void k() {}";
+    std::fs::write(&source, kernel).expect("a file");
+    object(
+        target,
+        &source,
+        &folder().join(format!("{target}-smallest.hsaco")),
+    )
+}
+
+fn object(target: &str, source: &Path, to: &Path) -> Vec<u8> {
     let version = if target.ends_with("-generic") { 6 } else { 5 };
-    let to = folder().join(format!("{target}.hsaco"));
     let flags = [
         "--target=amdgcn-amd-amdhsa",
         &format!("-mcpu={target}"),
@@ -61,8 +82,8 @@ pub(crate) fn code_object(target: &str) -> Vec<u8> {
         "-nogpulib",
         "-nogpuinc",
     ];
-    clang(&flags, &[&source()], &to);
-    std::fs::read(&to).expect("a code object")
+    clang(&flags, &[source], to);
+    std::fs::read(to).expect("a code object")
 }
 
 fn source() -> PathBuf {

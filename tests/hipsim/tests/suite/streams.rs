@@ -141,6 +141,10 @@ fn a_synchronous_copy_is_on_the_default_stream_and_counted() {
     ok!(hip, hipMemcpy(word => usize, &value => *const u32, 4 => usize, H2D => u32));
     assert_eq!(hip.read(word), [5]);
     assert_eq!(hip.counts()["default_stream"], 1);
+    let event = hip.event();
+    hip.record(event, DEFAULT_STREAM);
+    hip.wait(DEFAULT_STREAM, event);
+    assert_eq!(hip.counts()["default_stream"], 3, "events and waits too");
 }
 
 #[test]
