@@ -17,7 +17,7 @@ use vmafx_api::{ApiError, FrameFormat, FrameRef, KeptFrame, Samples, Status};
 use crate::args::Plane;
 use crate::card::Card;
 use crate::resources::{DeviceMemory, Event, PinnedMemory, Stream};
-use crate::runtime::Extent;
+use crate::runtime::{Extent, Runtime, RuntimeError, enter};
 
 /// Rows begin at multiples of this many bytes.
 const PITCH: usize = 256;
@@ -50,6 +50,11 @@ struct PlaneShape {
     extent: Extent,
 }
 
+/// A plane of host memory: where it goes, its first sample, bytes from row to row.
+type Source = (PlaneShape, *const c_void, usize);
+
+type Answer<T> = Result<T, RuntimeError>;
+
 /// Memory for one frame.
 #[derive(Debug)]
 struct Buffers {
@@ -67,6 +72,9 @@ pub(crate) struct Upload {
     filled: OnceLock<Result<Buffers, ApiError>>,
     /// The frame, while its identity or its samples are needed.
     kept: Option<KeptFrame>,
+    /// Whether the samples are copied from where they are in the frame.
+    in_place: bool,
+    runtime: Arc<dyn Runtime>,
     shape: Arc<Shape>,
     free: Arc<Mutex<Vec<Buffers>>>,
 }
@@ -74,8 +82,23 @@ pub(crate) struct Upload {
 impl Drop for Upload {
     fn drop(&mut self) {
         if let Some(Ok(buffers)) = self.filled.take() {
+            if self.in_place
+                && buffers.used
+                && let Ok(_current) = enter(&self.runtime)
+            {
+                // Long reached, unless the frame's work never began: the frame is let go of only
+                // when nothing reads it. A failure is of a device that is gone.
+                let _ = buffers.ready.await_reached();
+            }
             lock(&self.free).push(buffers);
         }
+    }
+}
+
+impl Drop for Uploads {
+    fn drop(&mut self) {
+        // Copies of frames whose work never began. A failure is of a device that is gone.
+        let _ = self.stream.synchronize();
     }
 }
 
@@ -151,6 +174,8 @@ impl Uploads {
                 let kept = kept.and_then(Result::ok);
                 let upload = Arc::new(Upload {
                     filled: OnceLock::new(),
+                    in_place: pinned && kept.is_some(),
+                    runtime: self.card.runtime().clone(),
                     kept,
                     shape: self.shape.clone(),
                     free: self.free.clone(),
@@ -207,7 +232,6 @@ impl Uploads {
         if buffers.used {
             buffers.ready.await_reached().map_err(failed)?;
         }
-        let kept = upload.kept.is_some() && self.is_pinned(frame);
         let sources = self.shape.planes.iter().enumerate().map(|(index, shape)| {
             let plane = view.plane(index).ok_or_else(|| {
                 let message = format!("plane {index} is missing");
@@ -216,54 +240,67 @@ impl Uploads {
             let stride = plane.stride() * self.shape.format.sample_bytes();
             Ok((*shape, start(plane.samples()), stride))
         });
-        let sources = sources.collect::<Result<Vec<_>, ApiError>>()?;
-        let memory = buffers.memory.address();
-        if kept {
+        let sources = sources.collect::<Result<Vec<Source>, ApiError>>()?;
+        let copied = match upload.in_place {
+            true => self.copy_in_place(&buffers, &sources),
+            false => self.copy_staged(&mut buffers, &sources),
+        };
+        let handed_over = copied.and_then(|()| {
+            buffers.ready.record(&self.stream)?;
+            self.stream.submit()
+        });
+        if let Err(error) = handed_over {
+            // What was enqueued reads the frame and writes the buffers, which go now.
+            let _ = self.stream.synchronize();
+            return Err(failed(error));
+        }
+        buffers.used = true;
+        Ok(buffers)
+    }
+
+    /// Enqueues copies of the planes from where they are.
+    fn copy_in_place(&self, buffers: &Buffers, sources: &[Source]) -> Answer<()> {
+        for &(shape, from, stride) in sources {
+            let to = (buffers.memory.address() + shape.offset as u64, shape.pitch);
+            // SAFETY: the view's rows are readable while the frame is kept, which is until the
+            // copy is complete (`Upload`). The buffers belong to this upload alone.
+            unsafe { self.stream.upload(to, (from, stride), shape.extent) }?;
+        }
+        Ok(())
+    }
+
+    /// Copies the planes to staging memory and enqueues a copy of that.
+    fn copy_staged(&self, buffers: &mut Buffers, sources: &[Source]) -> Answer<()> {
+        let runtime = self.card.runtime();
+        let staging = match &mut buffers.staging {
+            Some(staging) => staging,
+            empty => empty.insert(PinnedMemory::new(runtime, self.shape.bytes)?),
+        };
+        {
+            // SAFETY: the last copy from it was waited for before.
+            let bytes = unsafe { staging.bytes_mut() };
             for (shape, from, stride) in sources {
-                let to = (memory + shape.offset as u64, shape.pitch);
-                // SAFETY: the view's rows are readable while the frame is kept, which is as long
-                // as the upload lives: until the frame's work has been collected. The buffers
-                // belong to this upload alone.
-                unsafe { self.stream.upload(to, (from, stride), shape.extent) }.map_err(failed)?;
-            }
-        } else {
-            let staging = match &mut buffers.staging {
-                Some(staging) => staging,
-                empty => empty
-                    .insert(PinnedMemory::new(card.runtime(), self.shape.bytes).map_err(failed)?),
-            };
-            {
-                // SAFETY: the last copy from it was waited for above.
-                let bytes = unsafe { staging.bytes_mut() };
-                for (shape, from, stride) in sources {
-                    let rows = bytes[shape.offset..].chunks_mut(shape.pitch);
-                    for (y, row) in rows.take(shape.extent.rows).enumerate() {
-                        let row = &mut row[..shape.extent.width];
-                        // SAFETY: the view has `rows` rows of `width` bytes, `stride` apart, and
-                        // is lent for the call; staging is other memory.
-                        unsafe {
-                            let from = from.cast::<u8>().add(y * stride);
-                            row.as_mut_ptr().copy_from_nonoverlapping(from, row.len());
-                        }
+                let rows = bytes[shape.offset..].chunks_mut(shape.pitch);
+                for (y, row) in rows.take(shape.extent.rows).enumerate() {
+                    let row = &mut row[..shape.extent.width];
+                    // SAFETY: the view has `rows` rows of `width` bytes, `stride` apart, and is
+                    // lent for the call; staging is other memory.
+                    unsafe {
+                        let from = from.cast::<u8>().add(y * stride);
+                        row.as_mut_ptr().copy_from_nonoverlapping(from, row.len());
                     }
                 }
             }
-            let extent = Extent {
-                width: self.shape.bytes,
-                rows: 1,
-            };
-            let (to, from) = (
-                (memory, extent.width),
-                (staging.pointer().cast_const(), extent.width),
-            );
-            // SAFETY: the staging memory is not written before `ready` is reached, and both
-            // belong to this upload.
-            unsafe { self.stream.upload(to, from, extent) }.map_err(failed)?;
         }
-        buffers.ready.record(&self.stream).map_err(failed)?;
-        buffers.used = true;
-        self.stream.submit().map_err(failed)?;
-        Ok(buffers)
+        let extent = Extent {
+            width: self.shape.bytes,
+            rows: 1,
+        };
+        let to = (buffers.memory.address(), extent.width);
+        let from = (staging.pointer().cast_const(), extent.width);
+        // SAFETY: the staging memory is not written before `ready` is reached, and both belong to
+        // this upload.
+        unsafe { self.stream.upload(to, from, extent) }
     }
 }
 
