@@ -155,6 +155,7 @@ fn times_of_events() {
     let elapsed = |ms: &mut f32| call!(hip, hipEventElapsedTime(ms => *mut f32, start => usize, end => usize));
     assert_eq!(elapsed(&mut ms), 400, "never recorded");
     hip.record(start, stream);
+    hip.synchronize(stream);
     let gate = Gate::default();
     hip.host(stream, &gate);
     hip.record(end, stream);
