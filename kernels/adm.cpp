@@ -213,11 +213,12 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
 
     AdmColumn column[2][3] = {};
     AdmPart parts[2][2] = {};
-    i32 two[2] = {};
+    // Sums of the spreads of the last two and of the last three coefficients.
+    i32 two[2] = {}, three[2] = {};
     u64 cubes[9] = {};
 
-    // One step; `odd` says whether the pair is.
-    auto step = [&](i32 pair, u32 odd) __attribute__((always_inline)) {
+    // The first half of a step, up to the sums of three; `odd` says whether the pair is.
+    auto make = [&](i32 pair, u32 odd) __attribute__((always_inline)) {
         i32 details[2][3], lows[2];
 #pragma unroll
         for (u32 image = 0; image < 2; image++) {
@@ -329,36 +330,43 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
             for (u32 which = 0; which < 2; which++) part[which] = adm_weigh<LEVEL>(args, magnitude[which], sign[which]);
         }
 
-        // The one before it has both neighbours now: the first one mirrors, the last one is
-        // repeated.
-        if (pair == width + 1) part[0].spread = before[0].spread, part[1].spread = before[1].spread;
-        if (pair == 2) two[0] = adm_add(two[0], part[0].spread), two[1] = adm_add(two[1], part[1].spread);
-        i32 three[2];
+        // The one before it has both neighbours now. Where all are scored, the first one mirrors
+        // and the last one is repeated.
+        if (args.scored_columns[0] == 0) {
+            if (pair == width + 1) part[0].spread = before[0].spread, part[1].spread = before[1].spread;
+            if (pair == 2) two[0] = adm_add(two[0], part[0].spread), two[1] = adm_add(two[1], part[1].spread);
+        }
 #pragma unroll
         for (u32 which = 0; which < 2; which++) {
             three[which] = adm_add(two[which], part[which].spread);
             two[which] = adm_add(before[which].spread, part[which].spread);
         }
-        if (pair >= three_from && pair < three_to) {
-            sums_of_three[odd][thread + 1] = i32x2{three[0], three[1]};
-            vx_barrier();
-            i32x2 above = sums_of_three[odd][thread], below = sums_of_three[odd][thread + 2];
+        if (pair >= three_from && pair < three_to) sums_of_three[odd][thread + 1] = i32x2{three[0], three[1]};
+    };
+
+    // The second half: masks coefficient pair - 2.
+    auto mask = [&](u32 odd) __attribute__((always_inline)) {
+        const i32x2 above = sums_of_three[odd][thread], below = sums_of_three[odd][thread + 2];
+        const AdmPart(&part)[2] = parts[!odd];
 #pragma unroll
-            for (u32 which = 0; which < 2; which++) {
-                // What one part shows hides the other.
-                const AdmPart &hidden = before[1 - which];
-                i32 nine = adm_add(adm_add(above[which], three[which]), below[which]);
-                i32 threshold = adm_add(nine, before[which].own);
-                u64 *to = cubes + 3 * (1 - which);
-                if (which == 0 && !args.with_impairment) continue;
-                to[0] += adm_seen_cube<LEVEL, 0>(hidden.magnitude[0], threshold, args.square_half[0],
-                                                 args.cube_shift[0], args.cube_half[0]);
-                to[1] += adm_seen_cube<LEVEL, 1>(hidden.magnitude[1], threshold, args.square_half[0],
-                                                 args.cube_shift[0], args.cube_half[0]);
-                to[2] += adm_seen_cube<LEVEL, 2>(hidden.magnitude[2], threshold, args.square_half[1],
-                                                 args.cube_shift[1], args.cube_half[1]);
-            }
+        for (u32 which = 0; which < 2; which++) {
+            if (which == 0 && !args.with_impairment) continue;
+            i32 nine = adm_add(adm_add(above[which], three[which]), below[which]);
+            i32 threshold = adm_add(nine, part[which].own);
+            // What one part shows hides the other.
+            const u32(&hidden)[3] = part[1 - which].magnitude;
+            u64 *to = cubes + 3 * (1 - which);
+            to[0] += adm_seen_cube<LEVEL, 0>(hidden[0], threshold, args.square_half[0], args.cube_shift[0], args.cube_half[0]);
+            to[1] += adm_seen_cube<LEVEL, 1>(hidden[1], threshold, args.square_half[0], args.cube_shift[0], args.cube_half[0]);
+            to[2] += adm_seen_cube<LEVEL, 2>(hidden[2], threshold, args.square_half[1], args.cube_shift[1], args.cube_half[1]);
         }
+    };
+
+    auto step = [&](i32 pair, u32 odd) __attribute__((always_inline)) {
+        make(pair, odd);
+        if (!args.scored || pair < three_from || pair >= three_to) return;
+        vx_barrier();
+        mask(odd);
     };
 
     for (i32 pair = begin - 4; pair <= last; pair += 2) {
@@ -370,10 +378,10 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
         step(pair, 0);
         step(pair + 1, 1);
 
-        // A group of low coefficients that is complete, or the last.
+        // A group of low coefficients that is complete, or the last; coefficient x is at x + 1.
         const i32 group = pair & -GROUP;
         if ((LEVEL < 2 || args.low[0]) && (pair == group + GROUP - 2 || pair + 2 > last) && group >= begin &&
-            group < end && thread > 0 && thread <= ROWS && y < (i32)args.rows[1]) {
+            group < end && group <= (i32)args.columns[1] && thread > 0 && thread <= ROWS && y < (i32)args.rows[1]) {
 #pragma unroll
             for (u32 image = 0; image < 2; image++) {
                 u32x4 out;

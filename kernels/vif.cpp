@@ -71,21 +71,9 @@ template <u32 scale> VX_INLINE u64 weigh_wide(const u32 *v, u32 center, u64 sum)
 // 2^32.
 template <u32 scale>
 VX_INLINE u32 weigh_full(const u32 *v, const u32 *upper, u32 center, u32 shift) {
-#ifdef VIF_WIDE
-    constexpr u32 radius = Window<scale>::radius;
-    u64 sum = 1u << shift >> 1;
-#pragma unroll
-    for (u32 i = 0; i < 2 * radius + 1; i++) {
-        u32 e = v[center - radius + i], t = Window<scale>::taps[i < radius ? i : 2 * radius - i];
-        asm("" : "+r"(e));
-        sum += (u64)t * e;
-    }
-    return (u32)(sum >> shift);
-#else
     u32 high = weigh<scale>(upper, center, 0);
     u32 low = weigh<scale>(v, center, 1u << shift >> 1) - (high << 16);
     return (high << (16 - shift)) + (low >> shift);
-#endif
 }
 
 // What differs between inputs: at scale 0 the depth.
@@ -139,22 +127,28 @@ template <typename T, u32 scale, Range range> struct Vif {
                         bool inside) {
         u64 start = plane.address + column * sizeof(T);
         // A row is shorter than 2^17 bytes, but rows may lie far apart.
-        u32 pitch = (u32)plane.pitch;
+        u64 pitch = (u32)plane.pitch;
         if (inside) {
-            start += (u64)(u32)(first - (i32)radius) * pitch;
+            u64 at = start + (u32)(first - (i32)radius) * pitch;
 #pragma unroll
-            for (u32 i = 0; i < tall; i++) out[i] = *vx_at<const T>(start + (u64)pitch * i);
+            for (u32 i = 0; i < tall; i++, at += pitch) out[i] = *vx_at<const T>(at);
+            // Keeps the compiler from sharing the loads of both branches: addresses that come from
+            // either cost more than the loads.
+            asm volatile("");
         } else {
 #pragma unroll
             for (u32 i = 0; i < tall; i++) {
                 u32 row = (u32)reflect(first - (i32)radius + (i32)i, (i32)height);
-                out[i] = *vx_at<const T>(start + (u64)row * pitch);
+                out[i] = *vx_at<const T>(start + row * pitch);
             }
         }
     }
 
     // Reflected, or anywhere inside where no pixel of the image needs it.
-    VX_INLINE i32 reflect(i32 at, i32 n) { return vx_max(vx_mirror(at, n), 0); }
+    VX_INLINE i32 reflect(i32 at, i32 n) {
+        at = at < 0 ? -at : at;
+        return vx_max(vx_min(at, 2 * n - 2 - at), 0);
+    }
 
     // Filters means of both images downwards around `center`: one in each half of a word.
     template <u32 window>
@@ -238,7 +232,8 @@ template <typename T, u32 scale, Range range> struct Vif {
         }
     }
 
-    static constexpr u32 covariance_round(u32 a, u32 b) {
+    // The product of two means in Q16, rounded to Q16.
+    VX_INLINE u32 mean_product(u32 a, u32 b) {
         return (u32)(((u64)a * b + ((u64)1 << 31)) >> 32);
     }
 
@@ -313,9 +308,9 @@ template <typename T, u32 scale, Range range> struct Vif {
                     u32 m2 = weigh<scale>(upper, i + margin, 0);
                     // Modulo 2^32, which is above any sum of the lower halves.
                     u32 m1 = weigh<scale>(both, i + margin, 0) - (m2 << 16);
-                    s1[i] = 0 - covariance_round(m1, m1);
-                    s2[i] = 0 - covariance_round(m2, m2);
-                    s12[i] = 0 - covariance_round(m1, m2);
+                    s1[i] = 0 - mean_product(m1, m1);
+                    s2[i] = 0 - mean_product(m2, m2);
+                    s12[i] = 0 - mean_product(m1, m2);
                 }
             }
             vx_barrier();

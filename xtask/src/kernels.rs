@@ -15,6 +15,7 @@
 //! What must stay true: results are functions of sources, flags and compiler alone, so two builds
 //! have the same bytes; and no other task needs the compiler.
 
+mod allowed;
 mod compile;
 mod compiler;
 mod host;
@@ -23,8 +24,9 @@ mod object;
 mod pack;
 mod ptx;
 mod report;
-mod scratch;
 mod target;
+#[cfg(test)]
+mod tests;
 
 use std::fs;
 use std::path::Path;
@@ -34,6 +36,7 @@ use sha2::{Digest, Sha256};
 use vmafx_tests::data::workspace_root;
 
 use crate::Failure;
+use allowed::Allowed;
 use compile::{Build, file_error, write};
 use compiler::Toolchain;
 use target::{Kind, Target};
@@ -67,21 +70,26 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         flags: &[],
     };
     let done = build.run(&targets)?;
+    let allowed = read(&workspace_root().join(allowed::PATH))?;
+    let mut allowed = Allowed::parse(&String::from_utf8_lossy(&allowed))?;
     let mut findings = Vec::new();
     let mut results: Vec<String> = targets.iter().map(Target::output).collect();
-    for target in targets.iter().filter(|target| target.is_nvidia()) {
+    for &target in targets.iter().filter(|target| target.is_nvidia()) {
         let module = read(&output.join(target.output()))?;
         let module = String::from_utf8_lossy(&module);
-        let of_module = ptx::findings(&module).into_iter();
-        findings.extend(of_module.map(|finding| format!("{}: {finding}", target.output())));
+        let found = ptx::findings(&module, &build.units(target)?, &mut allowed).into_iter();
+        findings.extend(found.map(|finding| format!("{}: {finding}", target.output())));
     }
     if settings.check || settings.report {
-        let report = report::Report::read(&output, &targets, workspace_root())?;
+        let report = report::Report::read(&output, &targets, &mut allowed)?;
         findings.extend_from_slice(&report.findings);
         write(&output.join("listing.json"), report.json().as_bytes())?;
         if settings.report {
             print!("{}", report.table());
         }
+        let names: Vec<_> = targets.iter().map(|target| target.name).collect();
+        let is_ptx_there = targets.iter().any(Target::is_nvidia);
+        findings.extend(allowed.unneeded(&names, is_ptx_there));
     }
     for finding in &findings {
         eprintln!("{finding}");
@@ -111,8 +119,8 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The targets with these names, in the order of the tables; PTX brings the host's library, which
-/// knows the sizes of blocks.
+/// The targets with these names, in the order of the tables, and the host, whose library knows
+/// the kernels.
 fn choose(names: &[String]) -> Result<Vec<Target>, String> {
     let all = target::all();
     if names.is_empty() {
@@ -127,20 +135,21 @@ fn choose(names: &[String]) -> Result<Vec<Target>, String> {
             ));
         }
     }
-    let named = |target: &Target| names.iter().any(|name| target.name == name);
-    let needs_host = all.iter().any(|target| named(target) && target.is_nvidia());
-    let chosen = |target: &Target| named(target) || needs_host && target.kind == Kind::Host;
+    let chosen =
+        |target: &Target| target.kind == Kind::Host || names.iter().any(|name| target.name == name);
     Ok(all.into_iter().filter(chosen).collect())
 }
 
 /// Writes the tables and streams of the plugins and names them.
 fn packs(output: &Path, targets: &[Target]) -> Result<Vec<String>, String> {
     let mut written = Vec::new();
-    let plugins: [(&str, fn(&Target) -> bool); 2] =
-        [("hip", Target::is_amd), ("cuda", Target::is_nvidia)];
-    for (plugin, belongs) in plugins {
+    for plugin in ["hip", "cuda"] {
+        let belongs = |target: &&Target| match plugin {
+            "hip" => target.is_amd(),
+            _ => target.is_nvidia(),
+        };
         let mut objects = Vec::new();
-        for target in targets.iter().filter(|target| belongs(target)) {
+        for target in targets.iter().filter(belongs) {
             objects.push((target.name, read(&output.join(target.output()))?));
         }
         let pack = pack::pack(&objects).map_err(|reason| format!("{plugin}.zst: {reason}"))?;

@@ -1,11 +1,13 @@
 //! What is checked: a backend, and what is known of where it came from.
 
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use vmafx_api::loader::{self, LoadRecord, LoadedBackend, one_line};
 use vmafx_api::{Backend, BackendInfo, Device, DeviceInfo, FloatEnvironment, OpenRequest};
 
+use crate::cells::{CellsReport, DeviceMemory, Grid};
 use crate::check::{Verdict, fail, skip};
 use crate::process::ProcessState;
 
@@ -20,6 +22,10 @@ pub struct Candidate {
     /// The process before the plugin was there.
     pub(crate) before: ProcessState,
     pub(crate) quiesce: Option<Quiesce>,
+    pub(crate) grid: Grid,
+    pub(crate) memory: Option<Box<dyn DeviceMemory>>,
+    /// What came of the cells, once they were compared.
+    cells: Mutex<Option<CellsReport>>,
 }
 
 impl Candidate {
@@ -31,6 +37,9 @@ impl Candidate {
             record: None,
             before: ProcessState::current(),
             quiesce: None,
+            grid: Grid::default(),
+            memory: None,
+            cells: Mutex::default(),
         }
     }
 
@@ -58,6 +67,29 @@ impl Candidate {
     pub fn with_process(mut self, before: ProcessState) -> Self {
         self.before = before;
         self
+    }
+
+    /// Says how much of the cells is compared.
+    pub fn with_grid(mut self, grid: Grid) -> Self {
+        self.grid = grid;
+        self
+    }
+
+    /// Gives the device's memory, so that frames in it are compared, too.
+    pub fn with_device_memory(mut self, memory: impl DeviceMemory + 'static) -> Self {
+        self.memory = Some(Box::new(memory));
+        self
+    }
+
+    /// What came of the cells, once they were compared.
+    pub fn cells(&self) -> Option<CellsReport> {
+        let cells = self.cells.lock();
+        cells.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn keep_cells(&self, report: CellsReport) {
+        let cells = self.cells.lock();
+        *cells.unwrap_or_else(PoisonError::into_inner) = Some(report);
     }
 
     /// Who it is.

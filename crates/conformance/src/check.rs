@@ -199,6 +199,7 @@ impl Suite {
                 Err(Ending::Failed(reason)) => Outcome::failed(&reason),
                 Err(Ending::Skipped(reason)) => Outcome::skipped(&reason),
             };
+            report.cells = candidate.cells();
             watch(check, Some(&outcome));
             report.results.push(CheckResult { check, outcome });
         }

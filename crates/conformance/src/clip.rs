@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use vmafx_api::{Frame, FrameFormat, FrameJob, FramePair, HostFrame, Samples};
+use vmafx_api::{ApiError, Frame, FrameFormat, FrameJob, FramePair, HostFrame, Samples};
 
 use crate::check::{Verdict, fail};
 
@@ -182,6 +182,29 @@ impl Clip {
             format: self.format,
             pairs: pairs.collect(),
         }
+    }
+
+    /// The clip with other frames of the same samples. Where the two frames of a pair are one, so
+    /// they are then.
+    pub(crate) fn with_frames(
+        &self,
+        make: impl Fn(&Frame) -> Result<Arc<Frame>, ApiError>,
+    ) -> Result<Self, ApiError> {
+        let pairs = self.pairs.iter().map(|pair| {
+            let reference = make(&pair.reference)?;
+            let distorted = match Arc::ptr_eq(&pair.reference, &pair.distorted) {
+                true => reference.clone(),
+                false => make(&pair.distorted)?,
+            };
+            Ok(FramePair {
+                reference,
+                distorted,
+            })
+        });
+        Ok(Clip {
+            format: self.format,
+            pairs: pairs.collect::<Result<_, ApiError>>()?,
+        })
     }
 
     pub(crate) fn len(&self) -> usize {

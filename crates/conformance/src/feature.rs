@@ -303,7 +303,7 @@ pub(crate) fn features(candidate: &Candidate, device: &Device) -> Result<Vec<Fea
     Ok(features)
 }
 
-fn is_defect(status: Status) -> bool {
+pub(crate) fn is_defect(status: Status) -> bool {
     matches!(status, Status::PANIC | Status::INTERNAL | Status::DEVICE)
 }
 
@@ -313,10 +313,15 @@ fn some_formats((width, height): (u32, u32)) -> impl Iterator<Item = FrameFormat
     crossed(sizes.map(|(w, h)| (width.max(w), height.max(h))).to_vec())
 }
 
+/// Depths and layouts crossed.
+pub(crate) fn kinds() -> impl Iterator<Item = (Chroma, u32)> + Clone {
+    let kinds = DEPTHS.map(|depth| LAYOUTS.map(|chroma| (chroma, depth)));
+    kinds.into_iter().flatten()
+}
+
 /// Sizes, depths and layouts crossed.
 fn crossed(sizes: Vec<(u32, u32)>) -> impl Iterator<Item = FrameFormat> {
-    let kinds = DEPTHS.map(|depth| LAYOUTS.map(|chroma| (chroma, depth)));
-    let kinds = kinds.into_iter().flatten();
+    let kinds = kinds();
     sizes.into_iter().flat_map(move |(width, height)| {
         let formats = kinds
             .clone()

@@ -22,7 +22,12 @@
 //! What a host's handles make impossible is not checked, because no host of ours does it: rows
 //! that are not packed, a room for values of another size than the plan's, a device that is
 //! closed before its extractors. What the loader refuses (tables, identifiers, ranges of
-//! options) never gets here. Frames of devices are a draft and not checked yet.
+//! options) never gets here. Frames in a device's memory are compared where a caller can place
+//! some there ([`DeviceMemory`]).
+//!
+//! One check compares the [cells](CELLS): each feature of this program that the device offers,
+//! with each set of options that a kernel sees, against the CPU backend. How much it compared is
+//! in [`Report::cells`].
 //!
 //! What must stay true: every check can fail, and a test plants the defect that it finds; a
 //! check depends on no other and leaves nothing behind; a reason names the thing, the value, the
@@ -31,6 +36,7 @@
 #![forbid(unsafe_code)]
 
 mod candidate;
+mod cells;
 mod check;
 mod checks;
 mod clip;
@@ -40,6 +46,9 @@ mod report;
 mod scoring;
 
 pub use candidate::{Candidate, Identity};
+pub use cells::{
+    CELLS, Cell, CellResult, CellState, CellsReport, DeviceMemory, Grid, MemoryLayout, OptionTexts,
+};
 pub use check::{Check, ConformanceError, Severity, Suite};
 pub use process::ProcessState;
 pub use report::{CheckResult, Counts, Outcome, Report};

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use vmafx_api::loader::one_line;
 
 use crate::candidate::Identity;
+use crate::cells::CellsReport;
 use crate::check::{Check, Severity};
 
 /// How a check ended.
@@ -123,7 +124,8 @@ impl fmt::Display for Counts {
 /// What came of the checks of one backend.
 ///
 /// As JSON: `backend` ([`Identity`]), `checks` (each with `id`, `proves`, `severity`, `outcome`
-/// and `reason`, which is null for a pass) and `counts` ([`Counts`]).
+/// and `reason`, which is null for a pass), `cells` ([`CellsReport`], or null) and `counts`
+/// ([`Counts`]).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
@@ -131,6 +133,8 @@ pub struct Report {
     pub backend: Identity,
     /// Each check, in the order in which they ran.
     pub results: Vec<CheckResult>,
+    /// What came of each cell, if they were compared.
+    pub cells: Option<CellsReport>,
 }
 
 impl Report {
@@ -139,6 +143,7 @@ impl Report {
         Report {
             backend,
             results: Vec::new(),
+            cells: None,
         }
     }
 
@@ -169,12 +174,15 @@ impl Report {
     }
 }
 
-/// The backend, a line for each check, and the counts.
+/// The backend, a line for each check, the cells, and the counts.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.backend)?;
         for result in &self.results {
             writeln!(f, "{result}")?;
+        }
+        if let Some(cells) = &self.cells {
+            writeln!(f, "{cells}")?;
         }
         write!(f, "{}", self.counts())
     }
@@ -182,9 +190,10 @@ impl fmt::Display for Report {
 
 impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut report = serializer.serialize_struct("Report", 3)?;
+        let mut report = serializer.serialize_struct("Report", 4)?;
         report.serialize_field("backend", &self.backend)?;
         report.serialize_field("checks", &self.results)?;
+        report.serialize_field("cells", &self.cells)?;
         report.serialize_field("counts", &self.counts())?;
         report.end()
     }

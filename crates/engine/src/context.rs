@@ -13,26 +13,23 @@ use crate::alignment::{Alignment, MAX_ALIGNMENT_RANGE};
 use crate::error::{EngineError, ScoreError};
 use crate::pooling::Pooling;
 use crate::provenance::{FeatureRecord, ModelRecord, Provenance};
-use crate::queue::Queue;
-use crate::registration::Plan;
+use crate::queue::{Limits, Queue, Step};
 use crate::report::Outcome;
 use crate::request::{Input, Request};
 use crate::sequence::{FrameScores, Sequencer};
 use crate::setup::{self, Setup};
 use crate::store::{FeatureStore, Progress, Scores};
 use crate::warning::Warning;
-use crate::worker::{self, Job, ValueBuffers};
+use crate::worker::{self, Job, Started, ValueBuffers, Work};
 
 /// Most worker threads of a context.
 const MAX_THREADS: usize = 1024;
 
 /// What the workers share with the context.
 struct Shared {
-    queue: Queue<Job>,
+    queue: Queue<Job, Started>,
     sequencer: Mutex<Sequencer>,
-    plans: Vec<Plan>,
-    buffers: Arc<ValueBuffers>,
-    thumbnails: bool,
+    work: Work,
 }
 
 impl Shared {
@@ -43,10 +40,27 @@ impl Shared {
     }
 
     /// The life of a worker.
-    fn work(&self) {
-        while let Some(job) = self.queue.pop() {
-            let frame = job.frame.index;
-            let result = worker::run(&self.plans, self.thumbnails, job, self.buffers.take());
+    fn run(&self) {
+        while let Some(step) = self.queue.next() {
+            let left = || self.queue.left();
+            let (frame, result) = match step {
+                Step::Start(job) => {
+                    let started = self.work.start(job);
+                    let frame = started.frame;
+                    if started.is_on_a_device() {
+                        self.queue.started(Some((frame, started)));
+                        continue;
+                    }
+                    self.queue.started(None);
+                    (frame, self.work.finish(started, || ()))
+                }
+                Step::Finish(started) => (started.frame, self.work.finish(started, left)),
+                Step::Abandon(started) => {
+                    self.work.abandon(started);
+                    left();
+                    continue;
+                }
+            };
             let taken = worker::caught(frame, || self.sequencer().deliver(frame, result));
             match taken.and_then(|taken| taken) {
                 Ok(frames) => self.queue.done(frames),
@@ -70,8 +84,10 @@ impl Shared {
 /// Its memory does not depend on the length of the clips. With `T` threads and features that look
 /// `H` frames back there are at most `T + 2 + H` frame pairs (`2 + H` for one thread) of twice
 /// [`frame_bytes`](FrameFormat::frame_bytes), and the pairs that the caller fills, none if it
-/// waits for [`ready`](Context::ready) before it fills one. Each thread adds the buffers of the
-/// features it computes, which are the backend's.
+/// waits for [`ready`](Context::ready) before it fills one. A device that wants `N` frames
+/// [in flight](vmafx_api::Extractor::in_flight) adds up to `N - 1` pairs. Each thread adds the
+/// buffers of the features it computes, which are the backend's; a device has at most `2 N - 1`
+/// frames at once.
 ///
 /// ```no_run
 /// use vmafx_api::{Chroma, FrameFormat};
@@ -160,20 +176,18 @@ impl Context {
         };
         let alignment = (shift > 0).then(|| Alignment::new(shift));
         let buffers = Arc::new(ValueBuffers::new(registration.values));
+        let work = Work::new(registration.plans, shift > 0, buffers.clone());
+        let threads = work.workers(threads);
         let shared = Arc::new(Shared {
-            // One frame in work for each worker, one that waits and, where several are at work,
-            // one whose turn has not come.
-            queue: Queue::new(if threads == 1 { 2 } else { threads + 2 }),
+            queue: Queue::new(Limits::new(threads, work.ahead())),
             sequencer: Mutex::new(Sequencer::new(
                 stages,
                 predictors,
                 scores.clone(),
                 alignment,
-                buffers.clone(),
+                buffers,
             )),
-            plans: registration.plans,
-            buffers,
-            thumbnails: shift > 0,
+            work,
         });
         let mut context = Context {
             shared,
@@ -193,7 +207,7 @@ impl Context {
             let shared = context.shared.clone();
             let worker = std::thread::Builder::new()
                 .name(format!("vmafx-{number}"))
-                .spawn(move || shared.work());
+                .spawn(move || shared.run());
             context
                 .workers
                 .push(worker.map_err(|source| EngineError::Thread {
@@ -233,7 +247,8 @@ impl Context {
         &self.warnings
     }
 
-    /// Worker threads.
+    /// Worker threads: those that were asked for, or as many as the devices want frames in flight
+    /// where that is less and they compute everything.
     pub fn threads(&self) -> usize {
         self.workers.len()
     }
@@ -337,7 +352,7 @@ impl Context {
                     expected,
                 });
             }
-            for plan in &self.shared.plans {
+            for plan in self.shared.work.plans() {
                 let admitted = worker::caught(frame, || plan.extractor.admits(side))?;
                 admitted.map_err(|source| EngineError::Admission {
                     frame,

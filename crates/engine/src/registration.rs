@@ -50,6 +50,11 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Whether it is given a frame, by whether subsampling lists that.
+    pub(crate) fn sees(&self, listed: bool) -> bool {
+        listed || self.every_frame
+    }
+
     pub(crate) fn failed(&self, frame: u64, source: ApiError) -> EngineError {
         if source.status == Status::PANIC {
             return EngineError::Panic {

@@ -21,7 +21,8 @@ pub struct Request {
     pub models: Vec<ModelSpec>,
     /// Frames whose number is a multiple of this are scored and listed. Default 1.
     pub subsample: NonZeroU32,
-    /// Worker threads; 0 = one for each core. Scores do not depend on it. Default 0.
+    /// Worker threads; 0 = one for each core. Where devices compute everything there are no more
+    /// than they want frames in flight. Scores do not depend on it. Default 0.
     pub threads: usize,
     /// Only this device may be used: `backend` or `backend:number`. Default: any.
     pub device: Option<String>,

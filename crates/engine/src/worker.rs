@@ -1,19 +1,41 @@
-//! What a worker does with one frame pair: check the samples, run every plan, and answer with
-//! the columns. A worker keeps no state from frame to frame.
+//! What workers do with frame pairs. A worker keeps no state from frame to frame; a frame that is
+//! on a device belongs to no worker, and whoever is free goes on with it.
 //!
-//! A worker collects its frame before it takes the next, so a device has as many frames under
-//! way as there are workers. Deeper queues of a device will attach between submit and collect: a
-//! job owns its frames, so a worker may hold several tickets and collect the oldest.
+//! A frame has two halves. [`start`] checks its samples and submits it to the plans *ahead*: those
+//! of devices that want several frames submitted before the first is collected
+//! ([`in_flight`](vmafx_api::Extractor::in_flight) above 1). [`finish`] collects them, and then
+//! submits to and collects the other plans, whose work is done while somebody waits for it, as
+//! that of a CPU is. Between the two the frame lies in the [queue](crate::queue), and its worker
+//! starts further ones: a device has the next frames while the CPU works on the oldest.
+//!
+//! How much is under way, with `W` workers and `N` frames wanted by the plan that wants most:
+//!
+//! - A worker starts a frame as long as fewer than `N` are on the devices, and goes on with the
+//!   oldest of them otherwise, or where no frame waits to be started. So tickets are at most
+//!   `N - 1` and one for each worker that submits, of which there are at most `N`: uploads are
+//!   copied by several workers at once, and a device's memory does not depend on `W`.
+//! - Frames in work, tickets or not, are at most `N - 1 + W`: a worker that does the CPU's part
+//!   has collected the device's.
+//! - Without a plan ahead (`N` is 1) nothing lies between the halves: a worker is through with a
+//!   frame before it takes the next, and `W` frames are in work.
+//! - Where every plan is one ahead, workers do no more than submit and wait, so there are no
+//!   more than `N` of them, however many are asked for.
+//!
+//! What must stay true: samples are checked before a device sees them; every ticket is collected,
+//! come what may, so that no extractor keeps a frame; a frame is let go as soon as nobody reads it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use vmafx_api::{Frame, FrameJob, Value, panic_text};
+use vmafx_api::{Frame, FrameJob, Ticket, Value, panic_text};
 
 use crate::alignment::Thumbnail;
 use crate::error::EngineError;
 use crate::registration::Plan;
 use crate::request::Input;
+
+/// Most frames that are submitted ahead, whatever a plan wants.
+const MOST_AHEAD: usize = 64;
 
 /// One frame pair to work on.
 #[derive(Debug)]
@@ -23,32 +45,35 @@ pub(crate) struct Job {
     pub(crate) listed: bool,
 }
 
-/// Buffers for the values of one frame each, recycled.
+/// Buffers of one length each, recycled.
 #[derive(Debug)]
-pub(crate) struct ValueBuffers {
-    /// Values of one frame.
-    values: usize,
-    free: Mutex<Vec<Vec<Value>>>,
+pub(crate) struct Buffers<T> {
+    len: usize,
+    free: Mutex<Vec<Vec<T>>>,
 }
 
-impl ValueBuffers {
-    pub(crate) fn new(values: usize) -> Self {
-        ValueBuffers {
-            values,
+/// Buffers for the values of one frame each.
+pub(crate) type ValueBuffers = Buffers<Value>;
+
+impl<T: Clone + Default> Buffers<T> {
+    pub(crate) fn new(len: usize) -> Self {
+        Buffers {
+            len,
             free: Mutex::default(),
         }
     }
 
-    pub(crate) fn take(&self) -> Vec<Value> {
+    /// A new buffer of default values, or one that was given back, as it is.
+    pub(crate) fn take(&self) -> Vec<T> {
         let free = self.lock().pop();
-        free.unwrap_or_else(|| vec![Value::default(); self.values])
+        free.unwrap_or_else(|| vec![T::default(); self.len])
     }
 
-    pub(crate) fn give_back(&self, buffer: Vec<Value>) {
+    pub(crate) fn give_back(&self, buffer: Vec<T>) {
         self.lock().push(buffer);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Vec<Value>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Vec<T>>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -61,25 +86,173 @@ pub(crate) struct FrameResult {
     pub(crate) thumbnails: Option<[Thumbnail; 2]>,
 }
 
-/// Does all the work on one frame. `values` has room for the columns of all plans. A panic of
-/// a backend becomes an error of the frame.
-pub(crate) fn run(
-    plans: &[Plan],
-    thumbnails: bool,
-    job: Job,
-    values: Vec<Value>,
-) -> Result<FrameResult, EngineError> {
-    let frame = job.frame.index;
-    caught(frame, || score(plans, thumbnails, job, values)).and_then(|result| result)
+/// A frame between its halves.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) frame: u64,
+    listed: bool,
+    /// The frames themselves, if a plan is still to be given them.
+    job: Option<FrameJob>,
+    thumbnails: Option<[Thumbnail; 2]>,
+    /// A place for each plan.
+    tickets: Vec<Option<Ticket>>,
+    /// Why it will have no result.
+    failure: Option<EngineError>,
 }
 
-fn score(
-    plans: &[Plan],
+impl Started {
+    /// Whether others than its worker are at work on it.
+    pub(crate) fn is_on_a_device(&self) -> bool {
+        self.failure.is_none() && self.tickets.iter().any(Option::is_some)
+    }
+}
+
+/// The work of a run: its plans, and what frames need on their way.
+pub(crate) struct Work {
+    plans: Vec<Plan>,
     thumbnails: bool,
-    job: Job,
-    mut values: Vec<Value>,
-) -> Result<FrameResult, EngineError> {
-    let Job { frame: job, listed } = job;
+    ahead: usize,
+    values: Arc<ValueBuffers>,
+    tickets: Buffers<Option<Ticket>>,
+}
+
+impl Work {
+    /// `thumbnails` says whether small pictures of the frames are wanted.
+    pub(crate) fn new(plans: Vec<Plan>, thumbnails: bool, values: Arc<ValueBuffers>) -> Self {
+        let wanted = plans.iter().map(|plan| plan.extractor.in_flight()).max();
+        Work {
+            ahead: wanted.unwrap_or(1).clamp(1, MOST_AHEAD),
+            tickets: Buffers::new(plans.len()),
+            plans,
+            thumbnails,
+            values,
+        }
+    }
+
+    pub(crate) fn plans(&self) -> &[Plan] {
+        &self.plans
+    }
+
+    /// Frames that are wanted on the devices; 1 if no plan is one ahead.
+    pub(crate) fn ahead(&self) -> usize {
+        self.ahead
+    }
+
+    /// How many of `wanted` workers have something to do.
+    pub(crate) fn workers(&self, wanted: usize) -> usize {
+        match self.plans.iter().all(is_ahead) {
+            true => wanted.min(self.ahead),
+            false => wanted,
+        }
+    }
+
+    /// The first half of the work on a frame.
+    pub(crate) fn start(&self, job: Job) -> Started {
+        let Job { frame: job, listed } = job;
+        let frame = job.index;
+        let mut started = Started {
+            frame,
+            listed,
+            job: None,
+            thumbnails: None,
+            tickets: self.tickets.take(),
+            failure: None,
+        };
+        let checked = caught(frame, || look(&job, self.thumbnails)).and_then(|looked| looked);
+        match checked {
+            Ok(thumbnails) => started.thumbnails = thumbnails,
+            Err(error) => {
+                started.failure = Some(error);
+                return started;
+            }
+        }
+        self.submit(&mut started, &job, true);
+        let later = |plan: &Plan| plan.sees(listed) && !is_ahead(plan);
+        if started.failure.is_none() && self.plans.iter().any(later) {
+            started.job = Some(job);
+        }
+        started
+    }
+
+    /// The second half of the work on a frame. Calls `left` as soon as nothing of it is on the
+    /// devices of plans ahead.
+    pub(crate) fn finish(
+        &self,
+        mut started: Started,
+        left: impl FnOnce(),
+    ) -> Result<FrameResult, EngineError> {
+        let mut values = self.values.take();
+        self.collect(&mut started, &mut values);
+        left();
+        if let Some(job) = started.job.take()
+            && started.failure.is_none()
+        {
+            // All are started before the first is waited for: devices work side by side.
+            self.submit(&mut started, &job, false);
+            self.collect(&mut started, &mut values);
+        }
+        self.tickets.give_back(started.tickets);
+        match started.failure {
+            Some(error) => {
+                self.values.give_back(values);
+                Err(error)
+            }
+            None => Ok(FrameResult {
+                values,
+                thumbnails: started.thumbnails,
+            }),
+        }
+    }
+
+    /// Collects the tickets of a frame that nobody wants any more.
+    pub(crate) fn abandon(&self, mut started: Started) {
+        started.job = None;
+        // Whatever comes of it changes nothing.
+        let _ = self.finish(started, || ());
+    }
+
+    /// Submits a frame to the plans that are `ahead`, or to those that are not, up to the first
+    /// that fails.
+    fn submit(&self, started: &mut Started, job: &FrameJob, ahead: bool) {
+        let frame = started.frame;
+        for (plan, place) in self.plans.iter().zip(&mut started.tickets) {
+            if !plan.sees(started.listed) || is_ahead(plan) != ahead {
+                continue;
+            }
+            let submitted = caught(frame, || plan.extractor.submit(job));
+            match submitted.and_then(|answer| answer.map_err(|source| plan.failed(frame, source))) {
+                Ok(ticket) => *place = Some(ticket),
+                Err(error) => {
+                    started.failure = Some(error);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Collects all tickets of a frame. A failure that it has stays.
+    fn collect(&self, started: &mut Started, values: &mut [Value]) {
+        let frame = started.frame;
+        for (plan, place) in self.plans.iter().zip(&mut started.tickets) {
+            let Some(ticket) = place.take() else { continue };
+            let values = &mut values[plan.values.clone()];
+            let collected = caught(frame, || plan.extractor.collect(ticket, values));
+            let collected =
+                collected.and_then(|answer| answer.map_err(|source| plan.failed(frame, source)));
+            if let Err(error) = collected {
+                started.failure.get_or_insert(error);
+            }
+        }
+    }
+}
+
+/// Whether a plan wants further frames before it is asked for the first.
+fn is_ahead(plan: &Plan) -> bool {
+    plan.extractor.in_flight() > 1
+}
+
+/// Checks the samples of a pair and makes its small pictures, if they are wanted.
+fn look(job: &FrameJob, thumbnails: bool) -> Result<Option<[Thumbnail; 2]>, EngineError> {
     let frame = job.index;
     let pair = [&*job.pair.reference, &*job.pair.distorted];
     for (side, input) in pair.into_iter().zip([Input::Reference, Input::Distorted]) {
@@ -92,37 +265,12 @@ fn score(
             })?;
         }
     }
-    let thumbnails = match (thumbnails, pair.map(Frame::host)) {
+    Ok(match (thumbnails, pair.map(Frame::host)) {
         (true, [Some(reference), Some(distorted)]) => {
             Some([reference, distorted].map(|view| Thumbnail::new(&view)))
         }
         _ => None,
-    };
-    // All plans are started before the first is waited for: devices work side by side. All
-    // tickets are collected, come what may, so that no extractor keeps a job's frames.
-    let mut started = Vec::with_capacity(plans.len());
-    let mut failure = None;
-    for plan in plans.iter().filter(|plan| listed || plan.every_frame) {
-        let submitted = caught(frame, || plan.extractor.submit(&job));
-        match submitted.and_then(|answer| answer.map_err(|source| plan.failed(frame, source))) {
-            Ok(ticket) => started.push((plan, ticket)),
-            Err(error) => {
-                failure = Some(error);
-                break;
-            }
-        }
-    }
-    for (plan, ticket) in started {
-        let values = &mut values[plan.values.clone()];
-        let collected = caught(frame, || plan.extractor.collect(ticket, values));
-        let collected =
-            collected.and_then(|answer| answer.map_err(|source| plan.failed(frame, source)));
-        failure = failure.or(collected.err());
-    }
-    match failure {
-        Some(error) => Err(error),
-        None => Ok(FrameResult { values, thumbnails }),
-    }
+    })
 }
 
 /// Runs `work` for a frame; a panic becomes an error.

@@ -22,7 +22,7 @@ use vmafx_api::{
     Samples, Value,
 };
 use vmafx_backend_cpu::CpuBackend;
-use vmafx_backend_cuda::CudaPlatform;
+use vmafx_backend_cuda::Cuda;
 use vmafx_gpu::runtime::{Extent, enter};
 use vmafx_gpu::{GpuBackend, Platform, Runtime};
 use vmafx_media::{SourceSpec, open};
@@ -66,23 +66,41 @@ enum Place {
 }
 
 const WORKLOADS: [(&str, u32, u32, u32, Place); 7] = [
-    ("1920x1080 8-bit, on the device", 1920, 1080, 8, Place::Device),
-    ("3840x2160 10-bit, on the device", 3840, 2160, 10, Place::Device),
+    (
+        "1920x1080 8-bit, on the device",
+        1920,
+        1080,
+        8,
+        Place::Device,
+    ),
+    (
+        "3840x2160 10-bit, on the device",
+        3840,
+        2160,
+        10,
+        Place::Device,
+    ),
     ("576x324 8-bit, on the device", 576, 324, 8, Place::Device),
     ("3840x2160 10-bit, pinned", 3840, 2160, 10, Place::Pinned),
     ("1920x1080 8-bit, pinned", 1920, 1080, 8, Place::Pinned),
-    ("3840x2160 10-bit, pageable", 3840, 2160, 10, Place::Pageable),
+    (
+        "3840x2160 10-bit, pageable",
+        3840,
+        2160,
+        10,
+        Place::Pageable,
+    ),
     ("1920x1080 8-bit, pageable", 1920, 1080, 8, Place::Pageable),
 ];
 
 fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse();
-    let platform = CudaPlatform::new();
+    let platform = Cuda::new();
     let opened = platform.open(&OpenRequest::new(0))?;
     println!("{} ({})", opened.info.name, opened.info.isa);
     let runtime = opened.runtime;
     let begin = Instant::now();
-    let backend = Backend::new(GpuBackend::new(CudaPlatform::new()))?;
+    let backend = Backend::new(GpuBackend::new(Cuda::new()))?;
     let device = backend.open(&OpenRequest::new(0))?;
     println!("opened in {:.2} s", begin.elapsed().as_secs_f64());
     link(&runtime)?;
@@ -104,15 +122,26 @@ fn link(runtime: &Arc<dyn Runtime>) -> Result<(), Failure> {
     let mut best = f64::MAX;
     for _ in 0..6 {
         let begin = Instant::now();
-        let extent = Extent { width: BYTES, rows: 1 };
+        let extent = Extent {
+            width: BYTES,
+            rows: 1,
+        };
         // SAFETY: both ends are as large and are freed behind the synchronisation.
         unsafe {
-            runtime.upload((memory, BYTES), (pinned.cast_const(), BYTES), extent, stream)?;
+            runtime.upload(
+                (memory, BYTES),
+                (pinned.cast_const(), BYTES),
+                extent,
+                stream,
+            )?;
             runtime.synchronize(stream)?;
         }
         best = best.min(begin.elapsed().as_secs_f64());
     }
-    println!("link: {:.2} GB/s from pinned memory", BYTES as f64 / best / 1e9);
+    println!(
+        "link: {:.2} GB/s from pinned memory",
+        BYTES as f64 / best / 1e9
+    );
     // SAFETY: nothing uses them any more.
     unsafe {
         runtime.free(memory);
@@ -157,7 +186,13 @@ fn measure(
     };
     // Checked, and warm.
     let mut values = Vec::new();
-    run(&extractor, &pairs, depth, CHECKED.max(arguments.frames), &mut values)?;
+    run(
+        &extractor,
+        &pairs,
+        depth,
+        CHECKED.max(arguments.frames),
+        &mut values,
+    )?;
     let columns = extractor.columns();
     for (frame, expected) in expected.chunks(columns).enumerate() {
         let found = &values[frame * columns..][..columns];
@@ -253,19 +288,29 @@ fn clip(format: FrameFormat) -> Result<Vec<[HostFrame; 2]>, Failure> {
         frames.collect()
     };
     let pairs = read("ref")?.into_iter().zip(read("dis")?);
-    Ok(pairs.map(|(reference, distorted)| [reference, distorted]).collect())
+    Ok(pairs
+        .map(|(reference, distorted)| [reference, distorted])
+        .collect())
 }
 
 /// The values of the first frames by the CPU backend.
 fn expected(plan: &PlanRequest<'_>) -> Result<Vec<Value>, Failure> {
     let cpu = Backend::new(CpuBackend::new())?;
     let extractor = cpu.open(&OpenRequest::new(0))?.prepare(plan)?;
-    let pairs = clip(plan.format)?.into_iter().map(|[reference, distorted]| FramePair {
-        reference: Arc::new(reference.into()),
-        distorted: Arc::new(distorted.into()),
-    });
+    let pairs = clip(plan.format)?
+        .into_iter()
+        .map(|[reference, distorted]| FramePair {
+            reference: Arc::new(reference.into()),
+            distorted: Arc::new(distorted.into()),
+        });
     let mut values = Vec::new();
-    run(&extractor, &pairs.collect::<Vec<_>>(), 1, CHECKED, &mut values)?;
+    run(
+        &extractor,
+        &pairs.collect::<Vec<_>>(),
+        1,
+        CHECKED,
+        &mut values,
+    )?;
     Ok(values)
 }
 
@@ -280,8 +325,8 @@ fn placed(
     match place {
         Place::Pageable => Ok(frame.into()),
         Place::Pinned => {
-            let bytes = frame.bytes_mut();
-            pin(bytes)?;
+            let _current = enter(runtime)?;
+            pin(frame.bytes_mut())?;
             Ok(frame.into())
         }
         Place::Device => {

@@ -10,7 +10,8 @@ use object::read::elf::{ElfFile64, SectionHeader};
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol};
 use rmpv::Value;
 
-use super::{host, scratch};
+use super::allowed::Allowed;
+use super::host;
 
 /// The note that holds the metadata, a MessagePack map.
 const NT_AMDGPU_METADATA: NoteType = NoteType(32);
@@ -142,7 +143,7 @@ impl CodeObject {
         &self,
         target: &str,
         host: &BTreeMap<String, host::Kernel>,
-        allowed: &mut scratch::Allowed,
+        allowed: &mut Allowed,
     ) -> Vec<String> {
         let mut findings: Vec<String> = self
             .undefined
@@ -188,7 +189,7 @@ impl CodeObject {
             if kernel.dynamic_stack {
                 add("its stack has no known end".to_owned());
             }
-            if let Some(finding) = allowed.judge(target, kernel) {
+            if let Some(finding) = allowed.scratch(target, kernel) {
                 add(finding);
             }
         }

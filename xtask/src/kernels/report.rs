@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::allowed::Allowed;
 use super::compile::in_parallel;
 use super::object::{CodeObject, Kernel};
 use super::target::Target;
-use super::{compiler, host, listing, read, scratch};
+use super::{compiler, host, listing, read};
 
 /// Columns of the table.
 const COLUMNS: [&str; 9] = [
@@ -23,15 +24,17 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Reads the objects of `targets` that are AMD's below `output`; `root` holds `kernels/`.
+    /// Reads the objects of `targets` that are AMD's below `output`.
     ///
     /// # Errors
     /// No disassembler; an object that cannot be read.
-    pub(crate) fn read(output: &Path, targets: &[Target], root: &Path) -> Result<Self, String> {
+    pub(crate) fn read(
+        output: &Path,
+        targets: &[Target],
+        allowed: &mut Allowed,
+    ) -> Result<Self, String> {
         let objdump = compiler::objdump(|name| std::env::var_os(name))?;
         let host = host::kernels(&read(&output.join("libvmafx_kernels_host.so"))?)?;
-        let allowed = read(&root.join("kernels/scratch.toml"))?;
-        let mut allowed = scratch::Allowed::parse(&String::from_utf8_lossy(&allowed))?;
         let targets: Vec<(usize, Target)> = targets
             .iter()
             .copied()
@@ -56,16 +59,19 @@ impl Report {
             let text = String::from_utf8_lossy(&listed.stdout);
             let kernels = object.kernels.iter();
             let kernels = kernels.map(|kernel| (kernel.name.as_str(), kernel.code));
-            let summaries = listing::read(&text, kernels).map_err(with_name)?;
-            Ok(Some((at, object.clone(), owned(summaries))))
+            let (summaries, stray) = listing::read(&text, kernels).map_err(with_name)?;
+            let summaries = owned(summaries);
+            Ok(Some((at, object, summaries, stray)))
         })?;
         let mut report = Self {
             targets: Vec::new(),
             findings: Vec::new(),
         };
-        for (at, object, mut summaries) in objects {
+        for (at, object, mut summaries, stray) in objects {
             let name = targets[at].1.name;
-            let findings = object.findings(name, &host, &mut allowed);
+            let stray = stray.map(|finding| format!("{name}: {finding}"));
+            report.findings.extend(stray);
+            let findings = object.findings(name, &host, allowed);
             report.findings.extend(findings);
             let mut kernels = Vec::new();
             for kernel in object.kernels {
@@ -77,8 +83,6 @@ impl Report {
             }
             report.targets.push((name, kernels));
         }
-        let names: Vec<_> = targets.iter().map(|(_, target)| target.name).collect();
-        report.findings.extend(allowed.unneeded(&names));
         Ok(report)
     }
 
@@ -111,7 +115,8 @@ impl Report {
 
     /// The figures for people: targets of which all are equal share a row.
     pub(crate) fn table(&self) -> String {
-        let mut rows: BTreeMap<&str, Vec<([u64; 9], Vec<&str>)>> = BTreeMap::new();
+        type Row<'a> = ([u64; COLUMNS.len()], Vec<&'a str>);
+        let mut rows: BTreeMap<&str, Vec<Row<'_>>> = BTreeMap::new();
         for (target, kernels) in &self.targets {
             for (kernel, instructions) in kernels {
                 let figures = [

@@ -114,7 +114,7 @@ impl Target {
     /// What the compiler writes for one unit.
     pub(crate) fn unit_output(&self, unit: &str) -> String {
         match self.kind {
-            Kind::Nvidia { .. } => format!("{unit}.ptx"),
+            Kind::Nvidia { .. } => format!("{unit}.ll"),
             _ => format!("{unit}.o"),
         }
     }
@@ -140,7 +140,7 @@ impl Target {
                     &format!("-mcpu={}", self.name),
                     &format!("-mcode-object-version={version}"),
                     "-nogpulib",
-                    "-flto=full",
+                    "-emit-llvm",
                     "-c",
                 ]);
             }
@@ -152,6 +152,7 @@ impl Target {
                 "-Xclang",
                 ptx,
                 "-nogpulib",
+                "-emit-llvm",
                 "-S",
             ]),
             Kind::Host => {
@@ -164,17 +165,30 @@ impl Target {
         flags
     }
 
+    /// Flags of the compiler that make PTX of a unit's optimised intermediate code, which is kept:
+    /// it tells which fused operations the source asks for.
+    pub(crate) fn ptx_flags(&self) -> Vec<String> {
+        let flags = self.flags().into_iter();
+        let mut flags: Vec<String> = flags
+            .filter(|flag| !["-emit-llvm", "-nostdinc"].contains(&flag.as_str()))
+            .collect();
+        let more = ["-Xclang", "-disable-llvm-passes", "-x", "ir"];
+        flags.extend(more.map(str::to_owned));
+        flags
+    }
+
     /// Flags of the linker, for targets that have one.
     pub(crate) fn link_flags(&self) -> Vec<String> {
         let flags: &[&str] = match self.kind {
-            // A call that a library would have to serve is an error here. The linker is the one
-            // that generates code: of objects that are merely put together each keeps a metadata
-            // note of its own, and the runtime sees the kernels of the first alone.
+            // A call that a library would have to serve is an error here. Units come as bitcode,
+            // optimised, and the linker generates code: objects that are merely put together keep
+            // a metadata note each, and the runtime sees the kernels of the first alone.
             Kind::Amd | Kind::AmdGeneric => &[
                 "-shared",
                 "--no-undefined",
                 "-s",
-                "--lto-O3",
+                "--lto-O0",
+                "--lto-CGO3",
                 &format!("-plugin-opt=mcpu={}", self.name),
             ],
             Kind::Nvidia { .. } => &[],

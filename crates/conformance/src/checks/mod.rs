@@ -3,6 +3,7 @@
 
 use crate::check::Check;
 
+pub(crate) mod cells;
 mod description;
 mod devices;
 mod frames;
@@ -14,13 +15,14 @@ mod support;
 mod tickets;
 mod values;
 
-pub(crate) static ALL: [&[Check]; 10] = [
+pub(crate) static ALL: [&[Check]; 11] = [
     &description::CHECKS,
     &devices::CHECKS,
     &support::CHECKS,
     &plans::CHECKS,
     &values::CHECKS,
     &reference::CHECKS,
+    &cells::CHECKS,
     &tickets::CHECKS,
     &frames::CHECKS,
     &refusals::CHECKS,

@@ -24,6 +24,7 @@ pub(super) fn run(arguments: &Arguments, file: &Path, suite: &Suite) -> ExitCode
     let candidates = backends.iter().map(|backend| {
         Candidate::loaded(backend, record.clone())
             .with_device(arguments.device)
+            .with_grid(arguments.grid())
             .with_process(before.clone())
     });
     let candidates: Vec<_> = candidates.collect();
@@ -36,13 +37,17 @@ pub(super) fn run(arguments: &Arguments, file: &Path, suite: &Suite) -> ExitCode
     };
     // The parent starts a child for each backend that it wants.
     if let Some(candidate) = candidates.iter().find(wanted) {
+        let mut told = false;
         suite.run_watched(candidate, |check, outcome| {
+            let cells = candidate.cells().filter(|_| !told);
+            told |= cells.is_some();
             let check = check.id.to_owned();
             tell(&match outcome {
                 None => Event::Started { check },
                 Some(outcome) => Event::Ended {
                     check,
                     outcome: outcome.clone(),
+                    cells,
                 },
             });
         });

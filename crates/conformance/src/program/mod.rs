@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Parser;
 use serde::{Deserialize, Serialize};
 use vmafx_api::loader::answer_probe;
-use vmafx_conformance::{Check, Identity, Outcome, Severity, Suite};
+use vmafx_conformance::{CellsReport, Check, Grid, Identity, Outcome, Severity, Suite};
 
 mod child;
 mod parent;
@@ -52,10 +52,13 @@ struct Arguments {
     #[arg(long, value_name = "CHECK")]
     check: Vec<String>,
 
-    /// Longest time that loading and each check may take.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60,
-          value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    timeout: u64,
+    /// Longest time that loading and each check may take; 60 if not given, 3600 with --full.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: Option<u64>,
+
+    /// Compare every cell at every size, depth and layout, with jobs in order and in disorder.
+    #[arg(long)]
+    full: bool,
 
     /// Print the report as JSON.
     #[arg(long)]
@@ -75,8 +78,16 @@ struct Arguments {
 }
 
 impl Arguments {
+    fn grid(&self) -> Grid {
+        match self.full {
+            true => Grid::Full,
+            false => Grid::Short,
+        }
+    }
+
     fn timeout(&self) -> Duration {
-        Duration::from_secs(self.timeout)
+        let usual = if self.full { 3600 } else { 60 };
+        Duration::from_secs(self.timeout.unwrap_or(usual))
     }
 
     /// The checks that are asked for: of the suite, and whether the end of the process is one.
@@ -109,8 +120,13 @@ enum Event {
     Loaded { backends: Vec<Identity> },
     /// A check begins.
     Started { check: String },
-    /// A check has ended.
-    Ended { check: String, outcome: Outcome },
+    /// A check has ended; if it compared the cells, with what came of them.
+    Ended {
+        check: String,
+        outcome: Outcome,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cells: Option<CellsReport>,
+    },
     /// All checks have ended, and so will the process.
     Finished,
 }

@@ -170,7 +170,8 @@ impl Run<'_> {
         let mut command = Command::new(program);
         command.arg("--child");
         command.args(["--device", &self.arguments.device.to_string()]);
-        command.args(["--timeout", &self.arguments.timeout.to_string()]);
+        command.args(["--timeout", &self.arguments.timeout().as_secs().to_string()]);
+        command.args(self.arguments.full.then_some("--full"));
         command.args(id.into_iter().flat_map(|id| ["--backend", id]));
         // A child without checks to name would run them all.
         let ids = checks.iter().map(|check| check.id);
@@ -221,7 +222,14 @@ fn watch(
             Ok(Event::Started { check }) => {
                 running = waiting.iter().copied().find(|waits| waits.id == check);
             }
-            Ok(Event::Ended { check, outcome }) => {
+            Ok(Event::Ended {
+                check,
+                outcome,
+                cells,
+            }) => {
+                if cells.is_some() {
+                    told.report.cells = cells;
+                }
                 if let Some(check) = running.take_if(|running| running.id == check) {
                     waiting.retain(|waits| !std::ptr::eq(*waits, check));
                     told.result(check, outcome);
@@ -266,6 +274,9 @@ impl Told {
     }
 
     fn finish(&self) {
+        if let Some(cells) = &self.report.cells {
+            self.line(cells);
+        }
         self.line(&self.report.counts());
     }
 

@@ -4,4 +4,5 @@
 
 mod checks;
 mod example;
+mod on_device;
 mod program;

@@ -6,6 +6,7 @@
 mod contexts;
 mod described;
 mod failures;
+mod in_flight;
 mod memory;
 mod models;
 mod order;

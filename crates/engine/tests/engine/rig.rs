@@ -7,7 +7,7 @@
 //! before; it sees every frame and adds up. A probe of [`NONE`] is not given at all.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, mpsc};
 use std::time::Duration;
 
 use vmafx_api::{
@@ -218,10 +218,107 @@ pub(crate) struct Behaviour {
     pub(crate) reads: Option<MemoryKind>,
     /// Features that it brings along.
     pub(crate) describes: Vec<FeatureDescription>,
+    /// Frames that its device wants in flight, if several.
+    pub(crate) in_flight: Option<usize>,
+    /// Frames on which it fails when they are collected.
+    pub(crate) fails_late: Vec<u64>,
+    /// What is on the devices that share it.
+    pub(crate) traffic: Arc<Traffic>,
     /// Who is told of every frame whose work begins.
     pub(crate) started: Option<mpsc::Sender<u64>>,
     /// Counts how often it is asked for its devices or to open one.
     pub(crate) asked: Arc<AtomicUsize>,
+}
+
+/// What devices are given and asked for, and when they answer.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    counts: Mutex<Counts>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Whether [`Traffic::hold`] is in force.
+    held: bool,
+    /// Frames that devices must have been given before the first answer.
+    wanted: usize,
+    /// Frames given to devices that want several in flight.
+    pub(crate) submitted: usize,
+    /// Those of them that were not collected.
+    pub(crate) on_device: usize,
+    pub(crate) most_on_device: usize,
+}
+
+impl Traffic {
+    /// Longest that anybody waits, which only a run that does not go on does.
+    pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+
+    /// Traffic in which no device answers before it was given `wanted` frames.
+    pub(crate) fn wanting(wanted: usize) -> Arc<Self> {
+        let traffic = Traffic::default();
+        traffic.lock().wanted = wanted;
+        Arc::new(traffic)
+    }
+
+    /// Whoever submits waits, until [`release`](Traffic::release).
+    pub(crate) fn hold(&self) {
+        self.lock().held = true;
+    }
+
+    pub(crate) fn release(&self) {
+        self.change(|counts| counts.held = false);
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        *self.lock()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Counts)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    /// Waits until `holds`, but not for ever.
+    fn wait(&self, holds: impl Fn(&Counts) -> bool) -> Result<(), ApiError> {
+        let waiting = |counts: &mut Counts| !holds(counts);
+        let waited = self
+            .changed
+            .wait_timeout_while(self.lock(), Traffic::LIMIT, waiting)
+            .unwrap();
+        match waited.1.timed_out() {
+            true => Err(ApiError::new(Status::TIMEOUT, "device", "nobody goes on")),
+            false => Ok(()),
+        }
+    }
+
+    /// A frame comes to a device that wants `in_flight` frames, or to one that works at once.
+    fn submit(&self, in_flight: Option<usize>) -> Result<(), ApiError> {
+        self.wait(|counts| !counts.held)?;
+        match in_flight {
+            Some(_) => self.change(|counts| {
+                counts.submitted += 1;
+                counts.on_device += 1;
+                counts.most_on_device = counts.most_on_device.max(counts.on_device);
+            }),
+            // One that works at once is another's excuse to be idle.
+            None => self.wait(|counts| counts.submitted >= counts.wanted)?,
+        }
+        Ok(())
+    }
+
+    fn collect(&self, in_flight: Option<usize>) -> Result<(), ApiError> {
+        if in_flight.is_some() {
+            let waited = self.wait(|counts| counts.submitted >= counts.wanted);
+            self.change(|counts| counts.on_device -= 1);
+            waited?;
+        }
+        Ok(())
+    }
 }
 
 /// A backend that behaves as told.
@@ -387,6 +484,10 @@ impl ExtractorImpl for FakePlan {
         usize::from(self.features.iter().flatten().any(steps))
     }
 
+    fn in_flight(&self) -> usize {
+        self.behaviour.in_flight.unwrap_or(1)
+    }
+
     fn columns(&self) -> usize {
         self.behaviour.lies.unwrap_or(self.features.len())
     }
@@ -398,17 +499,21 @@ impl ExtractorImpl for FakePlan {
             panics,
             values,
             jitter,
+            in_flight,
+            traffic,
             ..
         } = &self.behaviour;
         let index = job.index();
         if let Some(started) = started {
             let _ = started.send(index);
         }
+        traffic.submit(*in_flight)?;
         if *jitter {
             let pause = index.wrapping_mul(2654435761) % 7;
             std::thread::sleep(Duration::from_micros(300 * pause));
         }
         if fails.contains(&index) {
+            traffic.collect(*in_flight)?;
             return Err(ApiError::new(
                 Status::DEVICE,
                 "launch",
@@ -443,6 +548,16 @@ impl ExtractorImpl for FakePlan {
     }
 
     fn collect(&self, ticket: Ticket, values: &mut [Value]) -> Result<(), ApiError> {
+        let Behaviour {
+            in_flight,
+            traffic,
+            fails_late,
+            ..
+        } = &self.behaviour;
+        traffic.collect(*in_flight)?;
+        if fails_late.contains(&ticket.0) {
+            return Err(ApiError::new(Status::DEVICE, "device", "it was reset"));
+        }
         let result = self.results.lock().unwrap().remove(&ticket.0);
         values.copy_from_slice(&result.expect("every ticket is collected once"));
         Ok(())

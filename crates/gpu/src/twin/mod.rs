@@ -10,6 +10,8 @@
 mod adm;
 mod motion;
 mod psnr;
+#[cfg(test)]
+mod simulated;
 mod vif;
 
 use bytemuck::{NoUninit, Pod};

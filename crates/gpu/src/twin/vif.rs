@@ -23,7 +23,7 @@ const SUMS: usize = 4;
 pub(super) struct Vif {
     settings: vif::Settings,
     format: FrameFormat,
-    sums: Words,
+    words: Words,
     chords: Table,
     /// Both images of scales 1 to 3.
     images: [[Region; 2]; SCALES - 1],
@@ -34,7 +34,7 @@ impl Vif {
         Vif {
             settings: vif::Settings::from(options),
             format: *format,
-            sums: Words::default(),
+            words: Words::default(),
             chords: Table::default(),
             images: Default::default(),
         }
@@ -48,6 +48,21 @@ impl Vif {
     /// Bytes from row to row of a made image: kernels write four samples at a time.
     fn pitch(&self, scale: usize) -> usize {
         self.size(scale)[0].next_multiple_of(4) * size_of::<u16>()
+    }
+
+    /// What the kernels added up.
+    fn sums(&self, words: &[u64]) -> vif::Sums {
+        let mut sums = vif::Sums::default();
+        let read = self.words.of(words).chunks_exact(SUMS);
+        for (scale, read) in sums.scales.iter_mut().zip(read) {
+            *scale = ScaleSums {
+                distorted_bits: read[0] as i64,
+                reference_bits: read[1] as i64,
+                flat_variance: read[2] as i64,
+                flat_pixels: read[3] as i64,
+            };
+        }
+        sums
     }
 
     /// Both images of a scale. Those of scale 0 are in the job, those of scale 4 are not made.
@@ -68,8 +83,8 @@ impl Twin for Vif {
     }
 
     fn lay_out(&mut self, layout: &mut Layout) {
-        self.sums = layout.words(SCALES * SUMS);
-        self.chords = layout.table(&*CHORDS);
+        self.words = layout.words(SCALES * SUMS);
+        self.chords = layout.table(&CHORDS);
         self.images = [1, 2, 3].map(|scale| {
             let bytes = self.pitch(scale) * self.size(scale)[1];
             [layout.buffer(bytes), layout.buffer(bytes)]
@@ -93,7 +108,7 @@ impl Twin for Vif {
                 gain_limit: self.settings.gain_limit,
                 width: width as u32,
                 height: height as u32,
-                sums: self.sums.first + (scale * SUMS) as u32,
+                sums: self.words.first + (scale * SUMS) as u32,
                 score: u32::from(scale > 0 || !self.settings.skip_scale0),
             };
             let grid = [width.div_ceil(COLUMNS[scale]), height.div_ceil(ROWS), 1];
@@ -103,17 +118,7 @@ impl Twin for Vif {
     }
 
     fn finish(&self, words: &[u64], _compared: bool, values: &mut [Value]) {
-        let mut sums = vif::Sums::default();
-        let read = self.sums.of(words).chunks_exact(SUMS);
-        for (scale, read) in sums.scales.iter_mut().zip(read) {
-            *scale = ScaleSums {
-                distorted_bits: read[0] as i64,
-                reference_bits: read[1] as i64,
-                flat_variance: read[2] as i64,
-                flat_pixels: read[3] as i64,
-            };
-        }
-        vif::finish(&sums, &self.settings, values);
+        vif::finish(&self.sums(words), &self.settings, values);
     }
 }
 
@@ -159,16 +164,4 @@ fn chord(entries: &[u16], slope: u32) -> Option<u32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn chords_are_the_logarithms() {
-        for (i, &entry) in log2_table().iter().enumerate() {
-            let chord = CHORDS[i / CHORD];
-            let rise = (chord & 0xfff) * ((i % CHORD) as u32) << 5;
-            let value = (chord + rise) >> 20;
-            assert_eq!(value + (15 << 11), u32::from(entry), "entry {i}");
-        }
-    }
-}
+mod tests;
