@@ -276,12 +276,12 @@ fn in_child() -> bool {
 
 /// Runs one test of this program in a process of its own.
 fn child(name: &str, abort_on_fault: &str) -> std::process::Output {
-    std::process::Command::new(std::env::current_exe().unwrap())
+    std::process::Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", name])
         .env(CHILD, "1")
         .env("VMAFX_HIPSIM_ABORT_ON_FAULT", abort_on_fault)
         .output()
-        .unwrap()
+        .expect("a child process")
 }
 
 #[test]
