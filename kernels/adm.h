@@ -18,6 +18,18 @@ VX_INLINE float adm_about_reciprocal(float x) { return __nvvm_rcp_approx_ftz_f(x
 VX_INLINE float adm_about_reciprocal(float x) { return 1.0f / x; }
 #endif
 
+// Taps of the wavelet times 2^15.
+static constexpr i32 ADM_LOW[4] = {15826, 27411, 7345, -4240};
+static constexpr i32 ADM_HIGH[4] = {-4240, -7345, 27411, -15826};
+
+// Shares of a weighted detail in the thresholds of its neighbours and of its own place.
+#define ADM_FIRST_NEIGHBOUR_SHARE 4369
+#define ADM_FIRST_OWN_SHARE 8738
+#define ADM_NEIGHBOUR_SHARE 143165577
+#define ADM_OWN_SHARE 286331153
+// Squared cosine of one degree.
+#define ADM_COSINE_SQUARED 0.9996954f
+
 // Hides from the compiler where a number comes from. It would else replace the product of two
 // signed numbers of 32 bits by one of mixed signs or of 64 bits: four instructions instead of one.
 VX_INLINE i32 adm_signed(i32 x) {
