@@ -66,7 +66,7 @@ VX_INLINE i32 adm_filter(const i32 (&taps)[4], i32 a, i32 b, i32 c, i32 d, u32 s
     return (i32)(sum + (u32)taps[2] * (u32)c + (u32)taps[3] * (u32)d) >> shift;
 }
 VX_INLINE i32 adm_wide_filter(const i32 (&taps)[4], i32 a, i32 b, i32 c, i32 d, u64 half, u32 shift) {
-    i64 sum = (i64)half + adm_wide(taps[0], a) + adm_wide(taps[1], b);
+    i64 sum = (i64)adm_half(half, shift) + adm_wide(taps[0], a) + adm_wide(taps[1], b);
     return adm_signed((i32)((sum + adm_wide(taps[2], c) + adm_wide(taps[3], d)) >> shift));
 }
 
@@ -295,8 +295,8 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
                         cubes[6 + band] += adm_wide(m * m, m);
                     } else {
                         // Of samples within the depth a detail has less than 2^31, so this fits.
-                        u32 square = (u32)((adm_wide(m, m) + args.energy_square_unit) >> args.energy_square_shift);
-                        cubes[6 + band] += (adm_wide(square, m) + args.energy_cube_half) >> args.energy_cube_shift;
+                        u32 square = (u32)((adm_wide(m, m) + adm_half(args.energy_square_unit, args.energy_square_shift + 1)) >> args.energy_square_shift);
+                        cubes[6 + band] += (adm_wide(square, m) + adm_half(args.energy_cube_half, args.energy_cube_shift)) >> args.energy_cube_shift;
                     }
                 }
             }
