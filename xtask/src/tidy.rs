@@ -23,10 +23,7 @@ const DEPENDENCIES: [(&str, &[&str]); 18] = [
     ),
     ("vmafx-backend-cpu", &["vmafx-api", "vmafx-metrics"]),
     ("vmafx-fences", &["vmafx-api"]),
-    (
-        "vmafx-gpu",
-        &["vmafx-api", "vmafx-metrics", "vmafx-fences"],
-    ),
+    ("vmafx-gpu", &["vmafx-api", "vmafx-metrics", "vmafx-fences"]),
     ("vmafx-backend-hip", &["vmafx-api", "vmafx-gpu"]),
     ("vmafx-backend-cuda", &["vmafx-api", "vmafx-gpu"]),
     (

@@ -298,12 +298,18 @@ impl Runtime for Context {
         let Ok(name) = CString::new(name) else {
             return Err(RuntimeError::not_offered("a kernel whose name has a zero"));
         };
-        made!(
+        let function = made!(
             self,
             "cuModuleGetFunction",
             module_function(module.0, name.as_ptr()) -> function
-        )
-        .map(FunctionHandle)
+        )?;
+        if let Some(load) = self.driver.functions.function_load {
+            // A driver that loads late would do it at the first launch, in a recording perhaps.
+            // SAFETY: the function was just looked up.
+            let code = unsafe { load(function) };
+            self.check("cuFuncLoad", code)?;
+        }
+        Ok(FunctionHandle(function))
     }
 
     unsafe fn launch(

@@ -5,6 +5,7 @@
 //! them with published bindings.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::path::Path;
 
 use vmafx_gpu::library::{Library, LibraryError, Search, one_line};
 use vmafx_gpu::{Fault, RuntimeError};
@@ -158,6 +159,7 @@ vmafx_gpu::function_table! {
             ) -> Code;
         }
         optional {
+            function_load: "cuFuncLoad" = fn(usize) -> Code;
             stream_context: "cuStreamGetCtx" = fn(usize, *mut usize) -> Code;
             pointer_attribute: "cuPointerGetAttribute" = fn(*mut c_void, c_int, u64) -> Code;
             link_create: "cuLinkCreate_v2" =
@@ -193,9 +195,12 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// Finds the driver; [`Functions::init`] is still to be called.
-    pub(crate) fn find() -> Result<Self, LibraryError> {
-        let library = Library::open(&SEARCH)?;
+    /// Opens `file`, or finds the driver; [`Functions::init`] is still to be called.
+    pub(crate) fn find(file: Option<&Path>) -> Result<Self, LibraryError> {
+        let library = match file {
+            Some(file) => Library::at(&SEARCH, file),
+            None => Library::open(&SEARCH),
+        }?;
         Ok(Driver {
             // SAFETY: these are the driver's functions as `cuda.h` declares them; a library that
             // is none of the driver's was named by whoever runs the process.

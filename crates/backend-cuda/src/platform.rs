@@ -7,7 +7,7 @@
 //! no carried code fits is listed with that reason, and opening it says what to do.
 
 use std::ffi::{CStr, c_int};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use vmafx_api::{ApiError, BackendInfo, DeviceInfo, FenceKind, OpenRequest, Status};
@@ -34,6 +34,8 @@ const CONTROL: &str = "/dev/nvidiactl";
 /// NVIDIA's driver with its devices.
 #[derive(Debug, Default)]
 pub struct Cuda {
+    /// Where it is, if that was told.
+    file: Option<PathBuf>,
     /// Once it was found; a driver that is not there may come later.
     driver: Mutex<Option<Arc<Driver>>>,
 }
@@ -44,13 +46,24 @@ impl Cuda {
         Cuda::default()
     }
 
+    /// The driver in this file, whatever the environment says.
+    pub fn with_library(file: impl Into<PathBuf>) -> Self {
+        Cuda {
+            file: Some(file.into()),
+            ..Cuda::default()
+        }
+    }
+
     /// The driver, ready for use.
     fn driver(&self) -> Result<Arc<Driver>, ApiError> {
         let mut known = self.driver.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(driver) = &*known {
             return Ok(driver.clone());
         }
-        let driver = Driver::find().map_err(|error| error.about("driver"))?;
+        let driver = Driver::find(self.file.as_deref()).map_err(|error| {
+            let message = format!("{error}{}", surroundings());
+            ApiError::new(Status::NOT_FOUND, "driver", message)
+        })?;
         // SAFETY: takes no object.
         match unsafe { (driver.functions.init)(0) } {
             driver::SUCCESS => {}
@@ -271,12 +284,7 @@ fn compiler(driver: &Driver, device: &Found) -> String {
 }
 
 fn no_device() -> ApiError {
-    let message = format!(
-        "{} shows no GPU{}{}",
-        SEARCH.what,
-        control(),
-        settings(&HIDING)
-    );
+    let message = format!("{} shows no GPU{}", SEARCH.what, surroundings());
     ApiError::new(Status::NOT_FOUND, "driver", message)
 }
 
@@ -294,17 +302,18 @@ fn not_ready(driver: &Driver, code: driver::Code) -> ApiError {
         SEARCH.what,
         driver.library.file().display(),
         driver.failure("cuInit", code),
-        control()
+        surroundings()
     );
     ApiError::new(Status::NOT_FOUND, "driver", message).with_code(code.into())
 }
 
-/// Told where the kernel module shows nothing.
-fn control() -> &'static str {
-    match Path::new(CONTROL).exists() {
+/// What keeps devices from being seen.
+fn surroundings() -> String {
+    let control = match Path::new(CONTROL).exists() {
         true => "",
         false => "; there is no /dev/nvidiactl",
-    }
+    };
+    format!("{control}{}", settings(&HIDING))
 }
 
 #[cfg(test)]

@@ -53,6 +53,7 @@ fn functions_are_declared_as_published() {
         cuModuleUnload(_);
         cuModuleGetFunction(_, _, _);
         cuLaunchKernel(_, _, _, _, _, _, _, _, _, _, _);
+        cuFuncLoad(_);
         cuStreamGetCtx(_, _);
         cuPointerGetAttribute(_, _, _);
         cuLinkCreate_v2(_, _, _, _);

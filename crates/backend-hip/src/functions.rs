@@ -5,6 +5,7 @@
 //! `hip_runtime_api.h`; a test compares them with published bindings.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::path::Path;
 
 use vmafx_gpu::library::{Library, LibraryError, Search, one_line};
 use vmafx_gpu::{Fault, RuntimeError};
@@ -196,9 +197,12 @@ pub(crate) struct Hip {
 }
 
 impl Hip {
-    /// Finds the runtime; [`Functions::init`] is still to be called.
-    pub(crate) fn find() -> Result<Self, LibraryError> {
-        let library = Library::open(&SEARCH)?;
+    /// Opens `file`, or finds the runtime; [`Functions::init`] is still to be called.
+    pub(crate) fn find(file: Option<&Path>) -> Result<Self, LibraryError> {
+        let library = match file {
+            Some(file) => Library::at(&SEARCH, file),
+            None => Library::open(&SEARCH),
+        }?;
         // SAFETY: these are the runtime's functions as its header declares them, the same from
         // ROCm 5 on; a library that is none was named by whoever runs the process.
         let functions = unsafe { Functions::resolve(&library) }?;

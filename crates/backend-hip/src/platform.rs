@@ -4,9 +4,10 @@
 //! no carried code fits is listed with that reason, and opening it says what to do.
 
 use std::ffi::{CStr, c_int, c_void};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::fs::Access;
 use vmafx_api::{ApiError, BackendInfo, DeviceInfo, FenceKind, OpenRequest, Status};
 use vmafx_gpu::library::settings;
 use vmafx_gpu::runtime::StreamHandle;
@@ -35,6 +36,8 @@ const CONTROL: &str = "/dev/kfd";
 /// The HIP runtime with its devices.
 #[derive(Debug, Default)]
 pub struct Hip {
+    /// Where it is, if that was told.
+    file: Option<PathBuf>,
     /// Once it was found; a runtime that is not there may come later.
     runtime: Mutex<Option<Arc<functions::Hip>>>,
 }
@@ -45,13 +48,21 @@ impl Hip {
         Hip::default()
     }
 
+    /// The runtime in this file, whatever the environment says.
+    pub fn with_library(file: impl Into<PathBuf>) -> Self {
+        Hip {
+            file: Some(file.into()),
+            ..Hip::default()
+        }
+    }
+
     /// The runtime, ready for use.
     fn runtime(&self) -> Result<Arc<functions::Hip>, ApiError> {
         let mut known = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(hip) = &*known {
             return Ok(hip.clone());
         }
-        let hip = functions::Hip::find().map_err(|error| {
+        let hip = functions::Hip::find(self.file.as_deref()).map_err(|error| {
             let message = format!("{error}{}", surroundings());
             ApiError::new(Status::NOT_FOUND, "runtime", message)
         })?;
@@ -274,7 +285,7 @@ fn theirs(
 fn no_code(hip: &functions::Hip, device: &Found, objects: &ObjectTable) -> ApiError {
     let old = match hip.version < GENERIC_SINCE {
         true => format!(
-            " (the generic ones need ROCm {GENERIC_SINCE}, this is {})",
+            " (the generic ones need version {GENERIC_SINCE} of the runtime, this is {})",
             hip.version
         ),
         false => String::new(),
@@ -300,14 +311,16 @@ fn no_device(hip: &functions::Hip) -> ApiError {
 /// The runtime with its file and version.
 fn named(hip: &functions::Hip) -> String {
     let file = hip.library.file().display();
-    format!("{} {} ({file})", SEARCH.what, hip.version)
+    format!("{}, version {} ({file})", SEARCH.what, hip.version)
 }
 
 /// What keeps devices from being seen.
 fn surroundings() -> String {
-    let control = match Path::new(CONTROL).exists() {
-        true => "",
-        false => "; there is no /dev/kfd",
+    let rights = Access::READ_OK | Access::WRITE_OK;
+    let control = match rustix::fs::access(CONTROL, rights) {
+        Ok(()) => "",
+        Err(_) if !Path::new(CONTROL).exists() => "; there is no /dev/kfd",
+        Err(_) => "; this user may not open /dev/kfd (see the group `render`)",
     };
     format!("{control}{}", settings(&HIDING))
 }

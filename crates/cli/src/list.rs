@@ -6,7 +6,8 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use vmafx_api::{Backend, Chroma, FrameFormat, OpenRequest};
+use vmafx_api::loader::Outcome;
+use vmafx_api::{ApiError, Backend, Chroma, FrameFormat, OpenRequest, Status};
 use vmafx_engine::{FeatureCatalog, FeatureSpec};
 use vmafx_metrics::{OptionInfo, OptionKind, format_g};
 use vmafx_models::catalog;
@@ -217,8 +218,29 @@ pub(crate) fn backends(explain: bool, json: bool) -> Result<(), Failure> {
         for line in &record.notes {
             let _ = writeln!(text, "  {line}");
         }
+        if record.outcome == Outcome::Loaded
+            && let Some(error) = silence(&found.all, record.backend.as_deref())
+        {
+            let _ = writeln!(text, "  {}", without_device(&error));
+        }
     }
     print(&text)
+}
+
+/// Why a backend that was loaded lists no devices, if so.
+fn silence(backends: &[Backend], id: Option<&str>) -> Option<ApiError> {
+    let mut named = backends
+        .iter()
+        .filter(|backend| Some(&*backend.info().id) == id);
+    named.next()?.devices().err()
+}
+
+/// That a machine has no such device is information; anything else is a failure.
+fn without_device(error: &ApiError) -> String {
+    match error.status {
+        Status::NOT_FOUND => format!("no device: {}", error.message),
+        _ => format!("cannot be used: {error}"),
+    }
 }
 
 fn backend_list(backends: &[Backend]) -> Vec<Value> {
@@ -265,7 +287,7 @@ fn backend_text(backends: &[Backend]) -> String {
         );
         match backend.devices() {
             Err(error) => {
-                let _ = writeln!(text, "  cannot be used: {error}");
+                let _ = writeln!(text, "  {}", without_device(&error));
             }
             Ok(devices) if devices.is_empty() => text.push_str("  no device found\n"),
             Ok(devices) => {

@@ -14,7 +14,7 @@ use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
 use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
-use vmafx_api::{ApiError, LogLevel, Status, log};
+use vmafx_api::{LogLevel, log};
 
 /// How a library is called and where it may be.
 #[derive(Clone, Copy, Debug)]
@@ -69,13 +69,6 @@ pub enum LibraryError {
     },
 }
 
-impl LibraryError {
-    /// As a backend reports it, about `subject`.
-    pub fn about(&self, subject: &str) -> ApiError {
-        ApiError::new(Status::NOT_FOUND, subject, self.to_string())
-    }
-}
-
 /// A library that was opened, for the life of the process.
 #[derive(Debug)]
 pub struct Library {
@@ -101,7 +94,7 @@ impl Library {
     ) -> Result<Self, LibraryError> {
         if let Some(path) = chosen {
             if !elevated {
-                return Self::at(search, Path::new(&path));
+                return Self::named(search, Path::new(&path));
             }
             let line = format!(
                 "{} is not heeded in a process with elevated rights",
@@ -131,16 +124,31 @@ impl Library {
         })
     }
 
-    fn at(search: &Search, path: &Path) -> Result<Self, LibraryError> {
+    /// The library that the environment names.
+    fn named(search: &Search, path: &Path) -> Result<Self, LibraryError> {
         if !path.is_absolute() {
             return Err(LibraryError::NotAbsolute {
                 variable: search.variable,
-                value: path.display().to_string(),
+                value: one_line(&path.display().to_string()),
             });
         }
+        Self::at(search, path).map_err(|error| match error {
+            LibraryError::Refused { what, said } => LibraryError::Refused {
+                what,
+                said: format!("{} names it: {said}", search.variable),
+            },
+            other => other,
+        })
+    }
+
+    /// Opens the library in this file, whatever the environment says.
+    ///
+    /// # Errors
+    /// It cannot be loaded, or is another library.
+    pub fn at(search: &Search, path: &Path) -> Result<Self, LibraryError> {
         let handle = load(path).map_err(|said| LibraryError::Refused {
             what: search.what,
-            said: format!("{} names it: {said}", search.variable),
+            said,
         })?;
         Self::known(search, handle, path)
     }
@@ -198,7 +206,7 @@ impl Library {
     fn missing(&self, function: &'static str) -> LibraryError {
         LibraryError::NoFunction {
             what: self.what,
-            file: self.file.display().to_string(),
+            file: one_line(&self.file.display().to_string()),
             function,
         }
     }
@@ -358,7 +366,7 @@ mod tests {
 
     const SEARCH: Search = Search {
         what: "the C library",
-        variable: "VMAFX_TEST_LIBRARY",
+        variable: "TEST_LIBRARY",
         names: &["libvmafx-none.so.3", "libc.so.6"],
         mark: "strlen",
     };
@@ -416,7 +424,7 @@ mod tests {
         let at = |path: &str, elevated| Library::choose(&SEARCH, Some(path.into()), elevated);
         let said = at("/no/such/lib.so", false).unwrap_err().to_string();
         assert!(
-            said.starts_with("the C library cannot be loaded: VMAFX_TEST_LIBRARY names it: ")
+            said.starts_with("the C library cannot be loaded: TEST_LIBRARY names it: ")
                 && said.contains("/no/such/lib.so"),
             "{said}"
         );
