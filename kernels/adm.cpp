@@ -378,10 +378,10 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
         step(pair, 0);
         step(pair + 1, 1);
 
-        // A group of low coefficients that is complete, or the last.
+        // A group of low coefficients that is complete, or the last; coefficient x is at x + 1.
         const i32 group = pair & -GROUP;
         if ((LEVEL < 2 || args.low[0]) && (pair == group + GROUP - 2 || pair + 2 > last) && group >= begin &&
-            group < end && thread > 0 && thread <= ROWS && y < (i32)args.rows[1]) {
+            group < end && group <= (i32)args.columns[1] && thread > 0 && thread <= ROWS && y < (i32)args.rows[1]) {
 #pragma unroll
             for (u32 image = 0; image < 2; image++) {
                 u32x4 out;

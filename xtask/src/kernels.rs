@@ -74,11 +74,11 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let mut allowed = Allowed::parse(&String::from_utf8_lossy(&allowed))?;
     let mut findings = Vec::new();
     let mut results: Vec<String> = targets.iter().map(Target::output).collect();
-    for target in targets.iter().filter(|target| target.is_nvidia()) {
+    for &target in targets.iter().filter(|target| target.is_nvidia()) {
         let module = read(&output.join(target.output()))?;
         let module = String::from_utf8_lossy(&module);
-        let of_module = ptx::findings(&module, &mut allowed).into_iter();
-        findings.extend(of_module.map(|finding| format!("{}: {finding}", target.output())));
+        let found = ptx::findings(&module, &build.units(target)?, &mut allowed).into_iter();
+        findings.extend(found.map(|finding| format!("{}: {finding}", target.output())));
     }
     if settings.check || settings.report {
         let report = report::Report::read(&output, &targets, &mut allowed)?;

@@ -81,6 +81,21 @@ impl Build<'_> {
         Ok(Done { compiled, linked })
     }
 
+    /// What the compiler made of each unit for a target that has been built.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub(crate) fn units(&self, target: Target) -> Result<Vec<String>, String> {
+        let units = units(self.root)?.into_iter();
+        units
+            .filter(|unit| unit != HOST_UNIT)
+            .map(|unit| {
+                let path = self.work(target).join(target.unit_output(&unit));
+                fs::read_to_string(&path).map_err(|e| file_error(&path, &e))
+            })
+            .collect()
+    }
+
     fn work(&self, target: Target) -> PathBuf {
         self.output.join("work").join(target.name)
     }
@@ -112,6 +127,13 @@ impl Build<'_> {
         run(&mut command, &format!("{unit}.cpp for {}", target.name))?;
         let read = fs::read_to_string(&list).map_err(|e| file_error(&list, &e))?;
         let _ = fs::remove_file(&list);
+        if target.is_nvidia() {
+            let ptx = object.with_extension("ptx");
+            let mut command = self.toolchain.clang.command();
+            command.args(target.ptx_flags()).args(self.flags);
+            command.arg(&new).arg("-o").arg(&ptx);
+            run(&mut command, &format!("{unit}.ll for {}", target.name))?;
+        }
         fs::rename(&new, &object).map_err(|e| file_error(&object, &e))?;
         let mut text = format!("{key}\n");
         for path in dependencies(&read) {
@@ -155,7 +177,8 @@ impl Build<'_> {
         if target.is_nvidia() {
             let mut modules = Vec::new();
             for object in objects {
-                modules.push(fs::read_to_string(object).map_err(|e| file_error(object, &e))?);
+                let ptx = object.with_extension("ptx");
+                modules.push(fs::read_to_string(&ptx).map_err(|e| file_error(&ptx, &e))?);
             }
             let module = ptx::merge(&modules, &threads)
                 .map_err(|reason| format!("{}: {reason}", target.output()))?;

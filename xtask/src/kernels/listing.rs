@@ -109,7 +109,11 @@ impl<'a> Instruction<'a> {
     /// `\tv_add_u32_e32 v0, v1, v2      // 000000001500: 68000501`
     fn parse(line: &'a str) -> Option<Self> {
         let (text, comment) = line.strip_prefix('\t')?.split_once("//")?;
-        let address = comment.trim().split([':', ' ']).next()?;
+        let (address, encoding) = comment.trim().split_once(':')?;
+        // Padding of zeros, which would be an instruction.
+        if encoding.trim() == "00000000" {
+            return None;
+        }
         Some(Self {
             address: u64::from_str_radix(address, 16).ok()?,
             text: text.trim(),
@@ -286,6 +290,8 @@ mod tests {
         assert_eq!((read["a"].instructions, read["b"].instructions), (1, 2));
         assert_eq!(stray, None);
         let apart = text.replace("s_nop 0", "v_mov_b32_e32 v0, 0");
+        let padded = apart.replace("BF800000", "00000000");
+        assert_eq!(super::read(&padded, kernels()).unwrap().1, None);
         let (_, stray) = super::read(&apart, kernels()).unwrap();
         assert!(stray.unwrap().ends_with("inlined: v_mov_b32_e32 v0, 0"));
         let cut = text.lines().take(5).collect::<Vec<_>>().join("\n");

@@ -3,15 +3,20 @@
 //! Plain C++ has no attribute for the size of a block, so it is written in here: the driver's
 //! compiler then gives each thread as many registers as the block allows. What must stay true:
 //! an addition, subtraction or multiplication of floating point says how it rounds, because the
-//! driver's compiler fuses those that do not say.
+//! driver's compiler fuses those that do not say; and a kernel fuses no more than its source asks
+//! for by name, which the compiler's intermediate code tells: there a fused operation is a call,
+//! and what may be contracted later is marked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::allowed::Allowed;
 use super::host::Kernel;
 
-/// The only estimate that a kernel may be allowed.
-const ESTIMATE: &str = "rcp.approx.ftz.f32";
+/// The only estimates that a kernel may be allowed.
+const ESTIMATES: [&str; 2] = ["rcp.approx.ftz.f32", "rcp.approx.ftz.f64"];
+
+/// Marks of intermediate code that let an operation be changed.
+const MARKS: [&str; 5] = ["contract", "fast", "reassoc", "arcp", "afn"];
 
 /// Makes one module of the modules of the units and writes the size of its block to each entry.
 ///
@@ -50,9 +55,15 @@ pub(crate) fn merge(
     Ok(merged)
 }
 
-/// What must not be in a module, each with its line.
-pub(crate) fn findings(module: &str, allowed: &mut Allowed) -> Vec<String> {
+/// What must not be in a module, each with its line; `units` are what the compiler made of the
+/// units before.
+pub(crate) fn findings(module: &str, units: &[String], allowed: &mut Allowed) -> Vec<String> {
     let mut findings = Vec::new();
+    let mut asked_for = BTreeMap::new();
+    for unit in units {
+        findings.extend(read_unit(unit, &mut asked_for));
+    }
+    let mut fused: BTreeMap<&str, usize> = BTreeMap::new();
     let mut entry = "";
     for (at, line) in module.lines().enumerate() {
         let code = line.split("//").next().unwrap_or_default().trim();
@@ -69,7 +80,7 @@ pub(crate) fn findings(module: &str, allowed: &mut Allowed) -> Vec<String> {
         if let Some((_, name)) = code.split_once(".entry ") {
             entry = name.trim_end_matches('(');
         }
-        let reason = if operation == ESTIMATE && allowed.estimate(entry) {
+        let reason = if ESTIMATES.contains(&operation) && allowed.estimate(entry) {
             None
         } else if code.contains(".extern") {
             Some("something that is not in the module")
@@ -80,7 +91,8 @@ pub(crate) fn findings(module: &str, allowed: &mut Allowed) -> Vec<String> {
         } else if has("approx") {
             Some("not correctly rounded")
         } else if is_float && ["fma", "mad"].contains(&name) {
-            Some("contraction")
+            *fused.entry(entry).or_default() += 1;
+            None
         } else if is_float && ["add", "sub", "mul"].contains(&name) && !has("rn") {
             Some("no rounding, so it may be fused")
         } else if [".local", "ld.local", "st.local"]
@@ -93,6 +105,38 @@ pub(crate) fn findings(module: &str, allowed: &mut Allowed) -> Vec<String> {
         };
         if let Some(reason) = reason {
             findings.push(format!("{entry}, line {}: {reason}: {code}", at + 1));
+        }
+    }
+    for (entry, count) in fused {
+        let asked_for = asked_for.get(entry).copied().unwrap_or(0);
+        if count > asked_for {
+            findings.push(format!(
+                "{entry}: contraction: {count} fused operations, the source asks for {asked_for}"
+            ));
+        }
+    }
+    findings
+}
+
+/// Counts the fused operations of each function of a unit and finds those that are not asked for.
+fn read_unit<'a>(unit: &'a str, asked_for: &mut BTreeMap<&'a str, usize>) -> Vec<String> {
+    let mut findings = Vec::new();
+    let mut function = "";
+    for line in unit.lines() {
+        if line.starts_with("define ") {
+            let name = line.split_once('@').map_or("", |(_, rest)| rest);
+            function = name.split('(').next().unwrap_or_default();
+        }
+        // An instruction; attributes and metadata have words of their own.
+        let Some(code) = line.strip_prefix("  ") else {
+            continue;
+        };
+        if code.contains("@llvm.fma.") {
+            *asked_for.entry(function).or_default() += 1;
+        }
+        let is_marked = code.split_whitespace().any(|word| MARKS.contains(&word));
+        if is_marked || code.contains("@llvm.fmuladd.") {
+            findings.push(format!("{function}: may be contracted: {}", code.trim()));
         }
     }
     findings
@@ -186,8 +230,8 @@ mod tests {
         for (line, part) in [
             ("\t.extern .func powf", "not in the module"),
             ("\tcall.uni (retval0), powf, (p);", "a call"),
-            ("\tfma.rn.f32 %f1, %f2, %f3, %f4;", "contraction"),
-            ("\tmad.rn.f64 %f1, %f2, %f3, %f4;", "contraction"),
+            ("\tfma.rn.f32 %f1, %f2, %f3, %f4;", "asks for 0"),
+            ("\tmad.rn.f64 %f1, %f2, %f3, %f4;", "asks for 0"),
             ("\tadd.f64 %f1, %f2, %f3;", "may be fused"),
             ("\t@%p1 mul.f32 %f1, %f2, %f3;", "may be fused"),
             ("\tadd.rn.ftz.f32 %f1, %f2, %f3;", "subnormals"),
@@ -197,7 +241,7 @@ mod tests {
                 "memory of a thread",
             ),
         ] {
-            let found = findings(line, &mut Allowed::default());
+            let found = findings(line, &[], &mut Allowed::default());
             assert_eq!(found.len(), 1, "{line}");
             assert!(found[0].contains(part), "{found:?}");
         }
@@ -209,7 +253,7 @@ mod tests {
             "\tatom.global.add.u64 %rd1, [%rd2], %rd3;",
         ] {
             assert_eq!(
-                findings(line, &mut Allowed::default()),
+                findings(line, &[], &mut Allowed::default()),
                 Vec::<String>::new()
             );
         }
@@ -222,13 +266,49 @@ mod tests {
         let module = "\
             .visible .entry a(\n\trcp.approx.ftz.f32 \t%r1, %r2;\n\
             .visible .entry b(\n\trcp.approx.ftz.f32 \t%r1, %r2;\n";
-        let found = findings(module, &mut allowed);
+        let found = findings(module, &[], &mut allowed);
         assert!(
             found.len() == 1 && found[0].starts_with("b, line 4"),
             "{found:?}"
         );
         let root = "\tsqrt.approx.ftz.f32 \t%r1, %r2;\n";
-        assert_eq!(findings(&module.replace("b(", "a("), &mut allowed).len(), 0);
-        assert_eq!(findings(&format!("{module}{root}"), &mut allowed).len(), 2);
+        assert_eq!(
+            findings(&module.replace("b(", "a("), &[], &mut allowed).len(),
+            0
+        );
+        assert_eq!(
+            findings(&format!("{module}{root}"), &[], &mut allowed).len(),
+            2
+        );
+    }
+
+    #[test]
+    fn fused_operations_are_those_of_the_source() {
+        let unit = "define void @a(ptr %0) {\n  %1 = call double @llvm.fma.f64(double %0)\n}\n\
+                    define void @b(ptr %0) {\n  ret void\n}\ndeclare double @llvm.fma.f64(double)\n";
+        let module = ".visible .entry a(\n\tfma.rn.f64 \t%rd1, %rd2;\n.visible .entry b(\n\tret;\n";
+        let find = |module: &str, unit: &str| {
+            findings(module, &[unit.to_owned()], &mut Allowed::default())
+        };
+        assert_eq!(find(module, unit), Vec::<String>::new());
+        // The count is that of the kernel.
+        let other = module.replace("\tret;", "\tfma.rn.f64 \t%rd1, %rd2;");
+        let found = find(&other, unit);
+        assert!(
+            found.len() == 1 && found[0].starts_with("b: contraction: 1"),
+            "{found:?}"
+        );
+        for instruction in [
+            "  %2 = fmul contract double %1, %1",
+            "  %2 = tail call fast double @llvm.sqrt.f64(double %1)",
+            "  %2 = call double @llvm.fmuladd.f64(double %1, double %1, double %1)",
+        ] {
+            let marked = unit.replace("  ret void", instruction);
+            let found = find(module, &marked);
+            assert!(
+                found.len() == 1 && found[0].starts_with("b: may be"),
+                "{found:?}"
+            );
+        }
     }
 }

@@ -114,7 +114,7 @@ impl Target {
     /// What the compiler writes for one unit.
     pub(crate) fn unit_output(&self, unit: &str) -> String {
         match self.kind {
-            Kind::Nvidia { .. } => format!("{unit}.ptx"),
+            Kind::Nvidia { .. } => format!("{unit}.ll"),
             _ => format!("{unit}.o"),
         }
     }
@@ -152,6 +152,7 @@ impl Target {
                 "-Xclang",
                 ptx,
                 "-nogpulib",
+                "-emit-llvm",
                 "-S",
             ]),
             Kind::Host => {
@@ -161,6 +162,18 @@ impl Target {
                 }
             }
         }
+        flags
+    }
+
+    /// Flags of the compiler that make PTX of a unit's optimised intermediate code, which is kept:
+    /// it tells which fused operations the source asks for.
+    pub(crate) fn ptx_flags(&self) -> Vec<String> {
+        let flags = self.flags().into_iter();
+        let mut flags: Vec<String> = flags
+            .filter(|flag| !["-emit-llvm", "-nostdinc"].contains(&flag.as_str()))
+            .collect();
+        let more = ["-Xclang", "-disable-llvm-passes", "-x", "ir"];
+        flags.extend(more.map(str::to_owned));
         flags
     }
 

@@ -208,10 +208,15 @@ fn contraction_and_estimates_are_found_in_ptx() {
     let findings = |flags: &[&str]| {
         tree.build(&["sm_80", "host"], flags).unwrap();
         let module = fs::read_to_string(tree.output().join("sm_80.ptx")).unwrap();
-        ptx::findings(&module, &mut Allowed::default())
+        let unit = fs::read_to_string(tree.output().join("work/sm_80/unit.ll")).unwrap();
+        ptx::findings(&module, &[unit], &mut Allowed::default())
     };
     assert_eq!(findings(&[]), Vec::<String>::new());
-    found(&findings(&["-ffp-contract=fast"]), &["contraction"]);
+    let contracted = findings(&["-ffp-contract=fast"]);
+    found(&contracted, &["vx_unit: contraction", "may be contracted"]);
+    // Within a statement, which is a compiler's default.
+    let contracted = findings(&["-ffp-contract=on"]);
+    found(&contracted, &["vx_unit: contraction", "llvm.fmuladd"]);
     found(&findings(&["-ffast-math"]), &["not correctly rounded"]);
     found(
         &findings(&["-fdenormal-fp-math=preserve-sign"]),

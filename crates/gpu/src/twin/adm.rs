@@ -26,6 +26,8 @@ const ROWS: usize = 62;
 const ROW_THREADS: u32 = 128;
 /// What columns of blocks are multiples of, and rows of low bands padded to.
 const COLUMNS: usize = 16;
+/// Blocks of a level that are wanted: several frames are under way at a time.
+const BLOCKS: usize = 256;
 /// Sums of a level.
 const SUMS: usize = 9;
 
@@ -33,6 +35,7 @@ pub(super) struct Adm {
     settings: Settings,
     format: FrameFormat,
     parts: [Part; LEVELS],
+    blocks: usize,
     sums: Words,
 }
 
@@ -58,23 +61,16 @@ impl Part {
         (self.level.size.width + 1).next_multiple_of(COLUMNS) * Self::low_bytes(index)
     }
 
-    /// The grid and the columns of a block.
-    fn grid(&self) -> ([usize; 3], usize) {
+    /// The grid and the columns of a block, for about `blocks` blocks: the more columns, the
+    /// smaller the part of what a block does in front of them.
+    fn grid(&self, blocks: usize) -> ([usize; 3], usize) {
         let first = (self.columns.start + 1) / COLUMNS * COLUMNS;
         let columns = self.columns.end + 1 - first;
         let rows = self.rows.len().div_ceil(ROWS);
-        let strip = strip(columns, rows);
+        let strip = (columns * rows).div_ceil(blocks);
+        let strip = strip.next_multiple_of(COLUMNS).min(4 * COLUMNS);
         ([columns.div_ceil(strip), rows, 1], strip)
     }
-}
-
-/// Columns of a block: few enough that large frames fill a GPU and small ones are done soon, many
-/// enough that what a block does in front of its columns is a small part.
-fn strip(columns: usize, rows: usize) -> usize {
-    /// Blocks that are wanted.
-    const BLOCKS: usize = 512;
-    let wanted = columns * rows / BLOCKS;
-    wanted.clamp(COLUMNS, 4 * COLUMNS) / COLUMNS * COLUMNS
 }
 
 /// The part of a signal of `n` samples that outputs `range` of the wavelet are made of.
@@ -112,6 +108,7 @@ impl Adm {
             settings,
             format: *format,
             parts,
+            blocks: BLOCKS,
             sums: Words::default(),
         })
     }
@@ -143,7 +140,7 @@ impl Adm {
             _ => [NEIGHBOUR_SHARE as u32, OWN_SHARE as u32],
         };
         let limit = self.settings.gain_limit;
-        let (grid, strip) = part.grid();
+        let (grid, strip) = part.grid(self.blocks);
         let arguments = args::AdmLevel {
             frame: args::Frame::default(),
             source: before.map_or([0; 2], |before| before.low.map(|band| arena.buffer(band))),
@@ -166,7 +163,11 @@ impl Adm {
             scored_columns: ends(&part.level.columns),
             scored_rows: ends(&part.level.rows),
             strip: strip as u32,
-            whole_gain: if limit.fract() == 0.0 { limit as u32 } else { 0 },
+            whole_gain: if limit.fract() == 0.0 {
+                limit as u32
+            } else {
+                0
+            },
             factors: self.settings.sensitivity[index].fixed,
             horizontal_shift: rounding.horizontal,
             low_taps: LOW.map(|tap| tap as i32),

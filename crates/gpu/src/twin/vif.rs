@@ -84,7 +84,7 @@ impl Twin for Vif {
 
     fn lay_out(&mut self, layout: &mut Layout) {
         self.words = layout.words(SCALES * SUMS);
-        self.chords = layout.table(&*CHORDS);
+        self.chords = layout.table(&CHORDS);
         self.images = [1, 2, 3].map(|scale| {
             let bytes = self.pitch(scale) * self.size(scale)[1];
             [layout.buffer(bytes), layout.buffer(bytes)]

@@ -27,7 +27,7 @@ impl Noise {
     }
 
     fn below(&mut self, n: u32) -> u32 {
-        (u64::from(self.next()) * u64::from(n) >> 32) as u32
+        ((u64::from(self.next()) * u64::from(n)) >> 32) as u32
     }
 }
 
@@ -104,10 +104,17 @@ impl Case {
                 Kind::Noise => [a, b],
                 Kind::Extremes => {
                     let first = peak * (a & 1);
-                    [first, if b % 8 == 0 { peak - first } else { first }]
+                    [
+                        first,
+                        if b.is_multiple_of(8) {
+                            peak - first
+                        } else {
+                            first
+                        },
+                    ]
                 }
                 Kind::Slope => {
-                    let first = (x + 2 * y) * (peak / 64) & peak;
+                    let first = ((x + 2 * y) * (peak / 64)) & peak;
                     [first, (first * 3 + b / 8) / 4]
                 }
                 Kind::Edges => [peak * u32::from(2 * x > w), peak * u32::from(2 * y > h)],
@@ -187,8 +194,12 @@ fn sums_are_those_of_the_reference() {
         for other in [16, 17 + noise.below(100), 118 + noise.below(83)] {
             for (width, height) in [(side, other), (other, side)] {
                 let drawn = noise.next();
-                if full || drawn % 16 == 0 {
-                    Case::drawn(width, height, u64::from(drawn)).check();
+                let cases = match (full, drawn.is_multiple_of(16)) {
+                    (true, _) => 4,
+                    (false, drawn) => u64::from(drawn),
+                };
+                for case in 0..cases {
+                    Case::drawn(width, height, u64::from(drawn) << 2 | case).check();
                 }
             }
         }
