@@ -1,19 +1,21 @@
 //! What this program can do, for people and as JSON: features, models, backends, version.
 //!
 //! What must stay true: a list tells what runs here and now. A feature names the devices that
-//! answered that they take it, a backend that does not work is listed with its reason.
+//! answered that they take it, a backend that does not work is listed with its reason, and so is
+//! one that has no device here, which is no failure.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use vmafx_api::{Backend, Chroma, FrameFormat, OpenRequest};
+use vmafx_api::loader::Outcome;
+use vmafx_api::{ApiError, Backend, Chroma, FrameFormat, OpenRequest, Status};
 use vmafx_engine::{FeatureCatalog, FeatureSpec};
 use vmafx_metrics::{OptionInfo, OptionKind, format_g};
 use vmafx_models::catalog;
 
 use crate::backends::Backends;
 use crate::destination::print;
-use crate::failure::{Class, Classify, Failure};
+use crate::failure::{Class, Classify, Failure, one_line};
 
 /// Prints the features.
 ///
@@ -217,15 +219,36 @@ pub(crate) fn backends(explain: bool, json: bool) -> Result<(), Failure> {
         for line in &record.notes {
             let _ = writeln!(text, "  {line}");
         }
+        let own = |backend: &&Backend| {
+            record.outcome == Outcome::Loaded
+                && Some(backend.info().id.as_str()) == record.backend.as_deref()
+        };
+        // That the library works does not say that there is something for it to drive.
+        let devices = found.all.iter().find(own).map(Backend::devices);
+        if let Some(Err(error)) = devices {
+            let _ = match absence(&error) {
+                Some(reason) => writeln!(text, "  no device here: {reason}"),
+                None => writeln!(text, "  its devices cannot be listed: {error}"),
+            };
+        }
     }
     print(&text)
+}
+
+/// Why a backend names no device, if that is because nothing on this machine is one.
+fn absence(error: &ApiError) -> Option<String> {
+    let absent = error.status == Status::NOT_FOUND;
+    absent.then(|| one_line(&format!("{}: {}", error.subject, error.message)))
 }
 
 fn backend_list(backends: &[Backend]) -> Vec<Value> {
     let list = backends.iter().map(|backend| {
         let info = backend.info();
         let devices = backend.devices();
-        let error = devices.as_ref().err().map(ToString::to_string);
+        let failure = devices.as_ref().err();
+        let absent = failure.and_then(absence);
+        let error = failure.filter(|_| absent.is_none());
+        let error = error.map(ToString::to_string);
         let devices = devices.unwrap_or_default();
         let devices = devices.iter().map(|device| {
             json!({
@@ -244,6 +267,7 @@ fn backend_list(backends: &[Backend]) -> Vec<Value> {
             "priority": info.priority,
             "features": info.features.iter().map(|feature| &feature.name).collect::<Vec<_>>(),
             "error": error,
+            "absent": absent,
             "devices": devices.collect::<Vec<_>>(),
         })
     });
@@ -265,7 +289,10 @@ fn backend_text(backends: &[Backend]) -> String {
         );
         match backend.devices() {
             Err(error) => {
-                let _ = writeln!(text, "  cannot be used: {error}");
+                let _ = match absence(&error) {
+                    Some(reason) => writeln!(text, "  no device here: {reason}"),
+                    None => writeln!(text, "  cannot be used: {error}"),
+                };
             }
             Ok(devices) if devices.is_empty() => text.push_str("  no device found\n"),
             Ok(devices) => {
