@@ -42,14 +42,17 @@ template <typename T, typename Down> VX_INLINE void motion(const VxMotionArgs &a
             over |= (u32)(a | b) >> args.frame.depth;
             return a - b;
         };
-        i32 d[4 + STEP];
+        i32 d[4 + STEP], next[STEP];
         for (i32 k = 0; k < 4; k++) d[k] = difference(top + k - 2);
+        for (i32 k = 0; k < STEP; k++) next[k] = difference(top + k + 2);
         const bool summed = lane >= 2 && lane < THREADS - 2 && column < width;
         const i32 bottom = vx_min(top + ROWS, height);
         u64 sad = 0;
         u32 turn = 0;
         for (i32 y = top; y < bottom; y += STEP, turn ^= 1) {
-            for (i32 k = 0; k < STEP; k++) d[4 + k] = difference(y + k + 2);
+            for (i32 k = 0; k < STEP; k++) d[4 + k] = next[k];
+            // The rows of the next turn are on their way while this one is filtered.
+            for (i32 k = 0; k < STEP; k++) next[k] = difference(y + STEP + k + 2);
             for (i32 k = 0; k < STEP; k++) {
                 Down sum = (Down)(d[k] + d[k + 4]) * OUTER + (Down)(d[k + 1] + d[k + 3]) * INNER +
                            (Down)d[k + 2] * CENTRE;

@@ -9,6 +9,9 @@
 // (`vx_block_x`, `_y`, `_z`). On the host `name` takes a pointer to the structure, and the
 // threads of a block are fibres of one thread: barriers and exchanges yield.
 //
+// Pointers say which memory they point to: VX_GLOBAL that of the device, VX_LOCAL that of the block
+// (where VX_SHARED puts a variable).
+//
 // What must stay true:
 // - sizes are constants or arguments, never asked of the runtime: on AMD that would bring hidden
 //   arguments;
@@ -37,6 +40,7 @@ typedef long long i64;
     name(const Args args)
 #define VX_GLOBAL __attribute__((address_space(1)))
 #define VX_SHARED [[clang::loader_uninitialized]] static __attribute__((address_space(3)))
+#define VX_LOCAL __attribute__((address_space(3)))
 
 VX_INLINE u32 vx_thread() { return __builtin_amdgcn_workitem_id_x(); }
 VX_INLINE u32 vx_block_x() { return __builtin_amdgcn_workgroup_id_x(); }
@@ -68,6 +72,7 @@ VX_INLINE void vx_atomic_add(VX_GLOBAL u64 *at, u64 value) {
     extern "C" __attribute__((nvptx_kernel, visibility("protected"))) void name(const Args args)
 #define VX_GLOBAL __attribute__((address_space(1)))
 #define VX_SHARED [[clang::loader_uninitialized]] static __attribute__((address_space(3)))
+#define VX_LOCAL __attribute__((address_space(3)))
 
 VX_INLINE u32 vx_thread() { return __nvvm_read_ptx_sreg_tid_x(); }
 VX_INLINE u32 vx_block_x() { return __nvvm_read_ptx_sreg_ctaid_x(); }
@@ -105,6 +110,7 @@ extern "C" vx_host_functions vx_host;
     }                                                                                           \
     static void name##_body(const Args &args)
 #define VX_GLOBAL
+#define VX_LOCAL
 // Blocks of one thread run one after the other.
 #define VX_SHARED static thread_local
 

@@ -4,9 +4,11 @@
 set -eu
 
 # gcc: linker    g++: the fuzzing library    clang: the second compiler of the headers
+# clang-22, lld-22: the device code    llvm-22: its listings
+# libamdhip64-5: a real HIP runtime, 80 MB, to be opened without a GPU
 # xz-utils, ffmpeg: the real test clips
 # locales: a comma locale for the tests    qemu-user: processors without AVX-512 and AVX2
-packages="gcc g++ clang libc6-dev git xz-utils ffmpeg locales qemu-user"
+packages="gcc g++ clang clang-22 lld-22 llvm-22 libc6-dev libamdhip64-5 git xz-utils ffmpeg locales qemu-user"
 missing=""
 for package in $packages; do
     dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' ||

@@ -9,6 +9,7 @@ mod ci;
 mod codegen;
 mod compare;
 mod emulate;
+mod kernels;
 mod math;
 mod memory;
 mod models;
@@ -101,6 +102,18 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Compile the device code for every target and pack it for the plugins.
+    Kernels {
+        /// Only these targets: a processor of AMD, a generic one, `sm_80`, `sm_90` or `host`.
+        #[arg(long = "target", value_name = "NAME")]
+        targets: Vec<String>,
+        /// Check what the objects of AMD hold.
+        #[arg(long)]
+        check: bool,
+        /// Print registers, memory and instructions of each kernel; checks, too.
+        #[arg(long)]
+        report: bool,
+    },
     /// Compare the functions of metrics::math with those of the platform's C library.
     Math {
         /// Inputs for each function.
@@ -156,6 +169,15 @@ fn main() -> ExitCode {
             (false, false) => abi::Action::Check,
         }),
         Task::Codegen { check } => codegen::run(check),
+        Task::Kernels {
+            targets,
+            check,
+            report,
+        } => kernels::run(&kernels::Settings {
+            targets,
+            check,
+            report,
+        }),
         Task::Math { count } => math::run(count),
         Task::Stage { prefix } => stage::run(&prefix),
         Task::Models { from } => models::run(&from),

@@ -13,11 +13,23 @@ use vmafx_tests::data::workspace_root;
 use crate::Failure;
 
 /// Crate, library without prefix and suffix, manifest.
-const BACKENDS: [(&str, &str, &str); 1] = [(
-    "vmafx-backend-cpu",
-    "vmafx_backend_cpu",
-    "crates/backend-cpu/cpu.toml",
-)];
+const BACKENDS: [(&str, &str, &str); 3] = [
+    (
+        "vmafx-backend-cpu",
+        "vmafx_backend_cpu",
+        "crates/backend-cpu/cpu.toml",
+    ),
+    (
+        "vmafx-backend-hip",
+        "vmafx_backend_hip",
+        "crates/backend-hip/hip.toml",
+    ),
+    (
+        "vmafx-backend-cuda",
+        "vmafx_backend_cuda",
+        "crates/backend-cuda/cuda.toml",
+    ),
+];
 
 /// Builds and stages every backend.
 ///

@@ -12,7 +12,7 @@ use crate::Failure;
 
 /// Which crates of the workspace a crate may depend on. A crate that is not listed is a
 /// finding: decide its place first.
-const DEPENDENCIES: [(&str, &[&str]); 15] = [
+const DEPENDENCIES: [(&str, &[&str]); 18] = [
     ("vmafx-api", &[]),
     ("vmafx-metrics", &["vmafx-api"]),
     ("vmafx-models", &["vmafx-api", "vmafx-metrics"]),
@@ -23,10 +23,9 @@ const DEPENDENCIES: [(&str, &[&str]); 15] = [
     ),
     ("vmafx-backend-cpu", &["vmafx-api", "vmafx-metrics"]),
     ("vmafx-fences", &["vmafx-api"]),
-    (
-        "vmafx-gpu",
-        &["vmafx-api", "vmafx-metrics", "vmafx-fences"],
-    ),
+    ("vmafx-gpu", &["vmafx-api", "vmafx-metrics", "vmafx-fences"]),
+    ("vmafx-backend-hip", &["vmafx-api", "vmafx-gpu"]),
+    ("vmafx-backend-cuda", &["vmafx-api", "vmafx-gpu"]),
     (
         "vmafx-conformance",
         &["vmafx-api", "vmafx-metrics", "vmafx-backend-cpu"],
@@ -36,10 +35,11 @@ const DEPENDENCIES: [(&str, &[&str]); 15] = [
     ("vmafx-tests", &ANY),
     ("vmafx-test-edge", &["vmafx-api"]),
     ("vmafx-test-panics", &["vmafx-api"]),
+    ("vmafx-hipsim", &[]),
     ("xtask", &ANY),
 ];
 
-const ANY: [&str; 12] = [
+const ANY: [&str; 13] = [
     "vmafx-api",
     "vmafx-metrics",
     "vmafx-models",
@@ -52,6 +52,7 @@ const ANY: [&str; 12] = [
     "vmafx-cli",
     "vmafx-codegen",
     "vmafx-tests",
+    "vmafx-hipsim",
 ];
 
 /// Crates that ship the models' figures, which have their own licence.

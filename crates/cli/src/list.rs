@@ -219,26 +219,29 @@ pub(crate) fn backends(explain: bool, json: bool) -> Result<(), Failure> {
         for line in &record.notes {
             let _ = writeln!(text, "  {line}");
         }
-        let own = |backend: &&Backend| {
-            record.outcome == Outcome::Loaded
-                && Some(backend.info().id.as_str()) == record.backend.as_deref()
-        };
-        // That the library works does not say that there is something for it to drive.
-        let devices = found.all.iter().find(own).map(Backend::devices);
-        if let Some(Err(error)) = devices {
-            let _ = match absence(&error) {
-                Some(reason) => writeln!(text, "  no device here: {reason}"),
-                None => writeln!(text, "  its devices cannot be listed: {error}"),
-            };
+        if record.outcome == Outcome::Loaded
+            && let Some(error) = silence(&found.all, record.backend.as_deref())
+        {
+            let _ = writeln!(text, "  {}", without_device(&error));
         }
     }
     print(&text)
 }
 
-/// Why a backend names no device, if that is because nothing on this machine is one.
-fn absence(error: &ApiError) -> Option<String> {
-    let absent = error.status == Status::NOT_FOUND;
-    absent.then(|| one_line(&format!("{}: {}", error.subject, error.message)))
+/// Why a backend that was loaded lists no devices, if so.
+fn silence(backends: &[Backend], id: Option<&str>) -> Option<ApiError> {
+    let mut named = backends
+        .iter()
+        .filter(|backend| Some(&*backend.info().id) == id);
+    named.next()?.devices().err()
+}
+
+/// That a machine has no such device is information; anything else is a failure.
+fn without_device(error: &ApiError) -> String {
+    match error.status {
+        Status::NOT_FOUND => format!("no device: {}", error.message),
+        _ => format!("cannot be used: {error}"),
+    }
 }
 
 fn backend_list(backends: &[Backend]) -> Vec<Value> {
@@ -246,9 +249,10 @@ fn backend_list(backends: &[Backend]) -> Vec<Value> {
         let info = backend.info();
         let devices = backend.devices();
         let failure = devices.as_ref().err();
-        let absent = failure.and_then(absence);
+        let absent = failure.filter(|error| error.status == Status::NOT_FOUND);
         let error = failure.filter(|_| absent.is_none());
         let error = error.map(ToString::to_string);
+        let absent = absent.map(|error| one_line(&error.message));
         let devices = devices.unwrap_or_default();
         let devices = devices.iter().map(|device| {
             json!({
@@ -289,10 +293,7 @@ fn backend_text(backends: &[Backend]) -> String {
         );
         match backend.devices() {
             Err(error) => {
-                let _ = match absence(&error) {
-                    Some(reason) => writeln!(text, "  no device here: {reason}"),
-                    None => writeln!(text, "  cannot be used: {error}"),
-                };
+                let _ = writeln!(text, "  {}", without_device(&error));
             }
             Ok(devices) if devices.is_empty() => text.push_str("  no device found\n"),
             Ok(devices) => {

@@ -236,8 +236,8 @@ fn candidates<'a>(
                 backend: id.clone(),
                 absent: error.status == Status::NOT_FOUND,
                 reason: match error.status {
-                    // The class says nothing that the words do not.
-                    Status::NOT_FOUND => format!("{}: {}", error.subject, error.message),
+                    // Class and subject say nothing that the words do not.
+                    Status::NOT_FOUND => error.message,
                     _ => error.to_string(),
                 },
             }),

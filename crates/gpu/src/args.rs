@@ -77,6 +77,31 @@ pub struct Psnr {
     pub sum: u32,
 }
 
+/// `vx_vif_scale0_u8`, `_u12`, `_u16`, `vx_vif_scale1` to `3`: one scale of vif, and the images of
+/// the next one.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct Vif {
+    /// The frame.
+    pub frame: Frame,
+    /// Reference and distorted image; unused at scale 0, which reads the job's luma.
+    pub image: [Plane; 2],
+    /// Where the images of the next scale go; unused at scale 3.
+    pub next: [Plane; 2],
+    /// Address of the chords of log2.
+    pub chords: u64,
+    /// Largest gain that counts as information.
+    pub gain_limit: f64,
+    /// Samples of a row, at this scale.
+    pub width: u32,
+    /// Rows, at this scale.
+    pub height: u32,
+    /// First of four words of the results.
+    pub sums: u32,
+    /// 0: only the images of the next scale are made.
+    pub score: u32,
+}
+
 /// `vx_motion_u8`, `vx_motion_u16`: sum of the absolute values of the blurred difference to an
 /// earlier frame.
 #[repr(C)]
@@ -92,4 +117,100 @@ pub struct Motion {
     pub earlier: u32,
     /// Word of the results.
     pub sad: u32,
+}
+
+/// `vx_adm_first_u8`, `vx_adm_first_u16`, `vx_adm_second`, `vx_adm_later`: one level of adm.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct AdmLevel {
+    /// The frame.
+    pub frame: Frame,
+    /// Addresses of column -1 of the low bands of the level before; 0 on the first level.
+    pub source: [u64; 2],
+    /// Of those that are written; 0 on the last level.
+    pub low: [u64; 2],
+    /// How often an enhanced detail counts at most.
+    pub gain_limit: f64,
+    /// Half of the unit that the filter over columns rounds to; unused on the first level.
+    pub vertical_half: u64,
+    /// The same over rows.
+    pub horizontal_half: u64,
+    /// Halves of the units that squares are rounded to: straight details, diagonal ones.
+    pub square_half: [u64; 2],
+    /// The same for cubes.
+    pub cube_half: [u64; 2],
+    /// The same for cubes of the original.
+    pub energy_cube_half: u64,
+    /// What is added to a square of the original before its shift.
+    pub energy_square_unit: u64,
+    /// Bytes between rows of the low bands of the level before, a multiple of 16.
+    pub source_pitch: u32,
+    /// Of those that are written.
+    pub low_pitch: u32,
+    /// Samples of a row of what is analysed.
+    pub source_width: u32,
+    /// Rows of it.
+    pub source_height: u32,
+    /// Columns of the bands.
+    pub width: u32,
+    /// Rows of them.
+    pub height: u32,
+    /// Columns that are made: the first and one behind the last.
+    pub columns: [u32; 2],
+    /// Rows likewise.
+    pub rows: [u32; 2],
+    /// Columns that are scored.
+    pub scored_columns: [u32; 2],
+    /// Rows likewise.
+    pub scored_rows: [u32; 2],
+    /// Columns that a block takes, a multiple of 16.
+    pub strip: u32,
+    /// The limit of gain if it is a whole number, else 0.
+    pub whole_gain: u32,
+    /// Weights of the details.
+    pub factors: [u32; 3],
+    /// Right shift after the filter over rows.
+    pub horizontal_shift: u32,
+    /// Taps of the low pass.
+    pub low_taps: [i32; 4],
+    /// Taps of the high pass.
+    pub high_taps: [i32; 4],
+    /// Share of a weighted detail in the thresholds of its neighbours.
+    pub neighbour_share: u32,
+    /// Share in the threshold of its own place.
+    pub own_share: u32,
+    /// Right shifts of cubes: straight details, diagonal ones.
+    pub cube_shift: [u32; 2],
+    /// Right shift of a square of the original; 0 on the first level.
+    pub energy_square_shift: u32,
+    /// Right shift of a cube of it; 0 on the first level.
+    pub energy_cube_shift: u32,
+    /// Squared cosine of the angle within which a direction is kept.
+    pub cosine_squared: f32,
+    /// Whether there are any sums.
+    pub scored: u32,
+    /// Whether there are those of the impairment.
+    pub with_impairment: u32,
+    /// Number of the first accumulator: nine for each scored row.
+    pub accumulators: u32,
+}
+
+/// `vx_adm_rows`: rounds and adds up the sums of the rows.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct AdmRows {
+    /// The frame.
+    pub frame: Frame,
+    /// Number of the first accumulator of each level.
+    pub accumulators: [u32; 4],
+    /// Scored rows of each level.
+    pub rows: [u32; 4],
+    /// Right shift of a row's sum of masked cubes.
+    pub masked_shift: [u32; 4],
+    /// Right shift of a row's sum of the original's cubes.
+    pub energy_shift: [u32; 4],
+    /// Word of the results: nine a level from there on.
+    pub sums: u32,
+    /// 0.
+    pub reserved: u32,
 }

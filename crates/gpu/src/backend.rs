@@ -15,6 +15,7 @@ use vmafx_api::{
 
 use crate::card::Card;
 use crate::device::{GpuDevice, MEMORY};
+use crate::objects::ObjectTable;
 use crate::runtime::{Runtime, StreamHandle};
 
 /// A runtime with its devices.
@@ -117,4 +118,32 @@ impl<P: Platform> BackendImpl for GpuBackend<P> {
 pub fn no_such_device(index: u32, count: usize) -> ApiError {
     let message = format!("there is no device {index}; there are {count}, numbered from 0");
     ApiError::new(Status::NOT_FOUND, "index", message)
+}
+
+/// The refusal of options, for a backend that has none.
+///
+/// # Errors
+/// The first option that is given.
+pub fn no_options(request: &OpenRequest, backend: &str) -> Result<(), ApiError> {
+    match request.options.first() {
+        Some(option) => {
+            let message = format!("the backend `{backend}` has no options");
+            Err(ApiError::new(Status::INVALID, &*option.name, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The device code that a plugin was built with.
+///
+/// # Errors
+/// It was built without, or what it was built with is damaged.
+pub fn carried(objects: Option<(&str, &'static [u8])>) -> Result<ObjectTable, ApiError> {
+    let refused = |message| ApiError::new(Status::NOT_SUPPORTED, "device code", message);
+    let Some((table, packed)) = objects else {
+        return Err(refused(
+            "built without device code; run `cargo xtask kernels` and build again".to_owned(),
+        ));
+    };
+    ObjectTable::parse(table, packed).map_err(|error| refused(error.to_string()))
 }

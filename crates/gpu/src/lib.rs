@@ -24,6 +24,8 @@ mod backend;
 mod card;
 mod device;
 mod frame;
+pub mod library;
+mod objects;
 mod plan;
 mod resources;
 pub mod runtime;
@@ -31,5 +33,6 @@ mod slot;
 mod twin;
 mod upload;
 
-pub use backend::{GpuBackend, Opened, Platform, no_such_device};
+pub use backend::{GpuBackend, Opened, Platform, carried, no_options, no_such_device};
+pub use objects::{ObjectError, ObjectTable};
 pub use runtime::{Fault, Runtime, RuntimeError};

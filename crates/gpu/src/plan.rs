@@ -23,8 +23,15 @@ use crate::slot::{Held, Lost, Slot};
 use crate::twin::{Arena, KernelCall, Layout, Twin};
 use crate::upload::Uploads;
 
-/// Frames that are wanted in flight.
-const IN_FLIGHT: usize = 8;
+/// Frames that are wanted in flight: many small ones fill a device that a few large ones fill.
+fn wanted_in_flight(format: &FrameFormat) -> usize {
+    match format.plane_size(0).area() {
+        0..0x10_0000 => 8,
+        0x10_0000..0x40_0000 => 6,
+        _ => 4,
+    }
+}
+
 /// How often a frame is computed again whose dispatches are not all accounted for.
 const REPETITIONS: u32 = 3;
 /// Threads of the kernel `vx_begin`.
@@ -48,6 +55,7 @@ pub(crate) struct Plan {
     layout: Layout,
     history: usize,
     columns: usize,
+    in_flight: usize,
     sequence: AtomicU64,
     repeated: AtomicU64,
 }
@@ -115,7 +123,8 @@ impl Plan {
             .map(|task| task.twin.planes())
             .max()
             .unwrap_or(0);
-        let remembered = if history > 0 { history + IN_FLIGHT } else { 0 };
+        let in_flight = wanted_in_flight(&format);
+        let remembered = if history > 0 { history + in_flight } else { 0 };
         Ok(Plan {
             state: Mutex::default(),
             uploads: Uploads::new(card, &format, planes, remembered)?,
@@ -123,6 +132,7 @@ impl Plan {
             card: card.clone(),
             format,
             history,
+            in_flight,
             columns: tasks.iter().map(|task| task.columns).sum(),
             tasks,
             layout,
@@ -340,13 +350,13 @@ impl ExtractorImpl for Plan {
     }
 
     fn in_flight(&self) -> usize {
-        IN_FLIGHT
+        self.in_flight
     }
 
     fn memory_bytes(&self) -> u64 {
         let frames = 2 * self.uploads.frame_bytes();
         let tables = self.tables.as_ref().map_or(0, DeviceMemory::bytes);
-        (IN_FLIGHT * (self.layout.arena_bytes() + frames) + tables) as u64
+        (self.in_flight * (self.layout.arena_bytes() + frames) + tables) as u64
     }
 
     fn admits(&self, frame: &FrameRef<'_>) -> Result<(), ApiError> {

@@ -323,14 +323,14 @@ fn a_backend_without_a_device_is_information() {
     let machine = Machine::new();
     let edge = compile("gcc", "c/edge.c", machine.folder.path(), &["-DEDGE_ABSENT"]);
     machine.install("local", "edge-c", &edge, "");
-    let why = "edge runtime: no libedge.so.1 in the library path";
+    let why = "no libedge.so.1 in the library path";
     let explained = run(machine.vmafx("backends --explain")).ok().stdout;
     let lines: Vec<_> = explained.lines().collect();
     assert!(lines[0].starts_with("edge-c: loaded: "), "{explained}");
-    assert_eq!(lines[1], format!("  no device here: {why}"), "{explained}");
+    assert_eq!(lines[1], format!("  no device: {why}"), "{explained}");
     let listed = run(machine.vmafx("backends")).ok().stdout;
     assert!(
-        listed.contains(&format!("\n  no device here: {why}\n")),
+        listed.contains(&format!("\n  no device: {why}\n")),
         "{listed}"
     );
     let list = run(machine.vmafx("backends --json")).ok().stdout;

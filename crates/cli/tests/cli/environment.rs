@@ -74,9 +74,11 @@ fn collect(folder: &Path, names: &mut BTreeSet<String>) {
 fn variables_are_those_of_the_page() {
     let mut used = BTreeSet::new();
     for entry in fs::read_dir(root().join("crates")).unwrap() {
-        let sources = entry.unwrap().path().join("src");
-        if sources.is_dir() {
-            collect(&sources, &mut used);
+        let folder = entry.unwrap().path();
+        for sources in ["src", "build"].map(|name| folder.join(name)) {
+            if sources.is_dir() {
+                collect(&sources, &mut used);
+            }
         }
     }
     collect(&root().join("tests/src"), &mut used);

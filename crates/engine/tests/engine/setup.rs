@@ -225,7 +225,7 @@ fn a_backend_without_a_device_here_is_no_failure() {
         assert_eq!(
             error.to_string(),
             format!(
-                "there is no device `{wanted}` on this machine: fake runtime: no libfake.so.1 in \
+                "there is no device `{wanted}` on this machine: no libfake.so.1 in \
                  the library path"
             )
         );
@@ -234,7 +234,7 @@ fn a_backend_without_a_device_here_is_no_failure() {
     let text = make(&list[..1], None).unwrap_err().to_string();
     assert_eq!(
         text,
-        "feature `probe` runs on no device: one: fake runtime: no libfake.so.1 in the library path"
+        "feature `probe` runs on no device: one: no libfake.so.1 in the library path"
     );
     // One that is listed and does not open is passed over, and that is told.
     let gone = Behaviour {

@@ -7,8 +7,12 @@
 //! What must stay true: limits, constants and tables come from `vmafx-metrics`; the sums equal
 //! those of the metric's scalar reference in every bit.
 
+mod adm;
 mod motion;
 mod psnr;
+#[cfg(test)]
+mod simulated;
+mod vif;
 
 use bytemuck::{NoUninit, Pod};
 use vmafx_api::{ApiError, FrameFormat, Status, Value};
@@ -223,7 +227,7 @@ impl Arena<'_> {
 }
 
 /// Features that have a twin, sorted.
-pub(crate) const NAMES: [&str; 3] = ["motion", "motion_v2", "psnr"];
+pub(crate) const NAMES: [&str; 5] = ["adm", "motion", "motion_v2", "psnr", "vif"];
 
 /// The twin of a metric whose limits are met.
 ///
@@ -236,8 +240,10 @@ pub(crate) fn twin(
 ) -> Result<Box<dyn Twin>, ApiError> {
     let name = metric.definition().name;
     match name {
+        "adm" => Ok(Box::new(adm::Adm::new(options, format)?)),
         "motion" | "motion_v2" => Ok(Box::new(motion::Motion::new(options, format))),
         "psnr" => Ok(Box::new(psnr::Psnr::new(options, format))),
+        "vif" => Ok(Box::new(vif::Vif::new(options, format))),
         _ => Err(ApiError::new(
             Status::NOT_FOUND,
             name,

@@ -1,0 +1,11 @@
+//! Tests of the simulator itself: that what it simulates is really so.
+#![allow(unsafe_code)] // kernels take addresses and the runtime is a C interface
+
+mod blocks;
+mod devices;
+mod graphs;
+mod hip;
+mod misbehaviour;
+mod modules;
+mod probe;
+mod streams;

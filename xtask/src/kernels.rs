@@ -1,0 +1,198 @@
+//! `cargo xtask kernels`: the device code of every backend, in `target/kernels`.
+//!
+//! One compiler, no vendor's kit. Results:
+//! - `<gfx>.hsaco`, `<sm>.ptx`: an object for each target (kernels/target.rs);
+//! - `libvmafx_kernels_host.so`: the same kernels for the simulated device;
+//! - `hip.table` and `hip.zst`, `cuda.table` and `cuda.zst`: what the plugins carry (pack.rs);
+//! - `hip-targets.json`: the targets of AMD, the compiler and a digest of the sources. ROCm's
+//!   release and commit are not in it, since nothing of ROCm takes part; nor is the commit of the
+//!   sources, which whoever packages knows better than a build in an unpacked archive;
+//! - `listing.json`, with `--check`: registers, memory and instructions of each kernel of AMD.
+//!
+//! `--check` reads every object of AMD again (object.rs, listing.rs), `--report` prints what it
+//! found. PTX is checked always, since that needs no tool.
+//!
+//! What must stay true: results are functions of sources, flags and compiler alone, so two builds
+//! have the same bytes; and no other task needs the compiler.
+
+mod allowed;
+mod compile;
+mod compiler;
+mod host;
+mod listing;
+mod object;
+mod pack;
+mod ptx;
+mod report;
+mod target;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use sha2::{Digest, Sha256};
+use vmafx_tests::data::workspace_root;
+
+use crate::Failure;
+use allowed::Allowed;
+use compile::{Build, file_error, write};
+use compiler::Toolchain;
+use target::{Kind, Target};
+
+/// What to build.
+pub(crate) struct Settings {
+    /// Names of targets; none means all.
+    pub(crate) targets: Vec<String>,
+    /// Check the objects of AMD, too.
+    pub(crate) check: bool,
+    /// Print what the check found of registers, memory and instructions.
+    pub(crate) report: bool,
+}
+
+/// Builds, and checks and reports if asked to.
+///
+/// # Errors
+/// No compiler, a target that does not exist, sources that do not compile, findings.
+pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
+    let begin = Instant::now();
+    let targets = choose(&settings.targets)?;
+    let toolchain = compiler::find(|name| std::env::var_os(name))?;
+    println!("kernels: {}", toolchain.version);
+    let output = crate::program::target().join("kernels");
+    fs::create_dir_all(&output)?;
+    let output = output.canonicalize()?;
+    let build = Build {
+        toolchain: &toolchain,
+        root: workspace_root(),
+        output: &output,
+        flags: &[],
+    };
+    let done = build.run(&targets)?;
+    let allowed = read(&workspace_root().join(allowed::PATH))?;
+    let mut allowed = Allowed::parse(&String::from_utf8_lossy(&allowed))?;
+    let mut findings = Vec::new();
+    let mut results: Vec<String> = targets.iter().map(Target::output).collect();
+    for &target in targets.iter().filter(|target| target.is_nvidia()) {
+        let module = read(&output.join(target.output()))?;
+        let module = String::from_utf8_lossy(&module);
+        let found = ptx::findings(&module, &build.units(target)?, &mut allowed).into_iter();
+        findings.extend(found.map(|finding| format!("{}: {finding}", target.output())));
+    }
+    if settings.check || settings.report {
+        let report = report::Report::read(&output, &targets, &mut allowed)?;
+        findings.extend_from_slice(&report.findings);
+        write(&output.join("listing.json"), report.json().as_bytes())?;
+        if settings.report {
+            print!("{}", report.table());
+        }
+        let names: Vec<_> = targets.iter().map(|target| target.name).collect();
+        let is_ptx_there = targets.iter().any(Target::is_nvidia);
+        findings.extend(allowed.unneeded(&names, is_ptx_there));
+    }
+    for finding in &findings {
+        eprintln!("{finding}");
+    }
+    if !findings.is_empty() {
+        return Err(format!("kernels: {} findings", findings.len()).into());
+    }
+    if settings.targets.is_empty() {
+        results.extend(packs(&output, &targets)?);
+        let path = output.join("hip-targets.json");
+        write(&path, describe(&toolchain, &targets)?.as_bytes())?;
+        results.push("hip-targets.json".to_owned());
+    } else {
+        println!("kernels: some targets only, so tables and hip-targets.json stay as they were");
+    }
+    for name in results {
+        let bytes = read(&output.join(&name))?;
+        println!("{:<26} {:>8} {}", name, bytes.len(), digest(&bytes));
+    }
+    println!(
+        "kernels: {} compilations, {} new objects, {:.1} s; {}",
+        done.compiled.len(),
+        done.linked.len(),
+        begin.elapsed().as_secs_f64(),
+        output.display()
+    );
+    Ok(())
+}
+
+/// The targets with these names, in the order of the tables, and the host, whose library knows
+/// the kernels.
+fn choose(names: &[String]) -> Result<Vec<Target>, String> {
+    let all = target::all();
+    if names.is_empty() {
+        return Ok(all);
+    }
+    for name in names {
+        if !all.iter().any(|target| target.name == name) {
+            let known: Vec<_> = all.iter().map(|target| target.name).collect();
+            return Err(format!(
+                "there is no target `{name}`; there are {}",
+                known.join(", ")
+            ));
+        }
+    }
+    let chosen =
+        |target: &Target| target.kind == Kind::Host || names.iter().any(|name| target.name == name);
+    Ok(all.into_iter().filter(chosen).collect())
+}
+
+/// Writes the tables and streams of the plugins and names them.
+fn packs(output: &Path, targets: &[Target]) -> Result<Vec<String>, String> {
+    let mut written = Vec::new();
+    for plugin in ["hip", "cuda"] {
+        let belongs = |target: &&Target| match plugin {
+            "hip" => target.is_amd(),
+            _ => target.is_nvidia(),
+        };
+        let mut objects = Vec::new();
+        for target in targets.iter().filter(belongs) {
+            objects.push((target.name, read(&output.join(target.output()))?));
+        }
+        let pack = pack::pack(&objects).map_err(|reason| format!("{plugin}.zst: {reason}"))?;
+        for (extension, bytes) in [("table", pack.table.as_bytes()), ("zst", &pack.packed)] {
+            let name = format!("{plugin}.{extension}");
+            write(&output.join(&name), bytes)?;
+            written.push(name);
+        }
+    }
+    Ok(written)
+}
+
+/// The text of `hip-targets.json`.
+fn describe(toolchain: &Toolchain, targets: &[Target]) -> Result<String, String> {
+    let names = |kind| {
+        let of_kind = targets.iter().filter(|target| target.kind == kind);
+        let mut names: Vec<_> = of_kind.map(|target| target.name).collect();
+        names.sort_unstable();
+        names
+    };
+    let version = |kind| {
+        let mut versions = targets.iter().filter(|target| target.kind == kind);
+        versions.next().and_then(Target::code_object_version)
+    };
+    let value = serde_json::json!({
+        "targets": names(Kind::Amd),
+        "generic_targets": names(Kind::AmdGeneric),
+        "code_object_version": version(Kind::Amd),
+        "generic_code_object_version": version(Kind::AmdGeneric),
+        "compiler": toolchain.version,
+        "sources_sha256": compile::source_digest(workspace_root())?,
+    });
+    Ok(format!("{value:#}\n"))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|error| file_error(path, &error))
+}
+
+/// SHA-256 in hexadecimal digits.
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
