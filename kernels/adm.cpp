@@ -66,7 +66,7 @@ VX_INLINE i32 adm_filter(const i32 (&taps)[4], i32 a, i32 b, i32 c, i32 d, u32 s
     return (i32)(sum + (u32)taps[2] * (u32)c + (u32)taps[3] * (u32)d) >> shift;
 }
 VX_INLINE i32 adm_wide_filter(const i32 (&taps)[4], i32 a, i32 b, i32 c, i32 d, u64 half, u32 shift) {
-    i64 sum = (i64)half + adm_wide(taps[0], a) + adm_wide(taps[1], b);
+    i64 sum = (i64)adm_half(half, shift) + adm_wide(taps[0], a) + adm_wide(taps[1], b);
     return adm_signed((i32)((sum + adm_wide(taps[2], c) + adm_wide(taps[3], d)) >> shift));
 }
 
@@ -93,12 +93,12 @@ VX_INLINE AdmPart adm_weigh(const VxAdmLevelArgs &args, const u32 (&magnitude)[3
         if (LEVEL == 0) {
             part.magnitude[band] = args.factors[band] * magnitude[band];
             weighed = adm_first_weighed(part.magnitude[band], sign[band], band);
-            spread += adm_first_share(args.neighbour_share, weighed);
-            own += adm_first_share(args.own_share, weighed);
+            spread += adm_first_share(ADM_FIRST_NEIGHBOUR_SHARE, weighed);
+            own += adm_first_share(ADM_FIRST_OWN_SHARE, weighed);
         } else {
             weighed = part.magnitude[band] = adm_later_weighed(args.factors[band], magnitude[band], sign[band]);
-            spread = adm_add(spread, adm_later_share(args.neighbour_share, weighed));
-            own = adm_add(own, adm_later_share(args.own_share, weighed));
+            spread = adm_add(spread, adm_later_share(ADM_NEIGHBOUR_SHARE, weighed));
+            own = adm_add(own, adm_later_share(ADM_OWN_SHARE, weighed));
         }
     }
     part.spread = spread, part.own = adm_sub(own, spread);
@@ -203,7 +203,7 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
 
     // On the first level the middle of the range counts as zero.
     const u32 depth = args.frame.depth, half = 1u << (depth - 1);
-    const u32 middle = half * (u32)(args.low_taps[0] + args.low_taps[1] + args.low_taps[2] + args.low_taps[3]);
+    const u32 middle = half * (u32)(ADM_LOW[0] + ADM_LOW[1] + ADM_LOW[2] + ADM_LOW[3]);
     // Pairs behind whose first column a place is wide (scored or next to such), has its sums
     // of three, and counts as original.
     const i32 wide_from = vx_max(vx_max((i32)args.scored_columns[0] - 1, 0), begin - 2) + 1;
@@ -229,11 +229,11 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
                 i32 a = adm_sample(S(), upper, 0, k), b = adm_sample(S(), upper, 1, k);
                 i32 c = adm_sample(S(), lower, 0, k), d = adm_sample(S(), lower, 1, k);
                 if (LEVEL == 0) {
-                    fresh[k].low = adm_filter(args.low_taps, a, b, c, d, half - middle, depth);
-                    fresh[k].high = adm_filter(args.high_taps, a, b, c, d, half, depth);
+                    fresh[k].low = adm_filter(ADM_LOW, a, b, c, d, half - middle, depth);
+                    fresh[k].high = adm_filter(ADM_HIGH, a, b, c, d, half, depth);
                 } else if (LEVEL == 1) {
-                    fresh[k].low = adm_filter(args.low_taps, a, b, c, d, 0, 0);
-                    fresh[k].high = adm_filter(args.high_taps, a, b, c, d, 0, 0);
+                    fresh[k].low = adm_filter(ADM_LOW, a, b, c, d, 0, 0);
+                    fresh[k].high = adm_filter(ADM_HIGH, a, b, c, d, 0, 0);
                 } else {
                     fresh[k].low = adm_wide_filter(args.low_taps, a, b, c, d, args.vertical_half, 16);
                     fresh[k].high = adm_wide_filter(args.high_taps, a, b, c, d, args.vertical_half, 16);
@@ -243,10 +243,10 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
             AdmColumn(&old)[3] = column[image];
             AdmColumn a = old[0], b = old[1], c = LEVEL == 0 ? old[2] : fresh[0], d = fresh[LEVEL > 0];
             if (LEVEL == 0) {
-                lows[image] = adm_filter(args.low_taps, a.low, b.low, c.low, d.low, 1 << 15, 16);
-                details[image][0] = adm_filter(args.low_taps, a.high, b.high, c.high, d.high, 1 << 15, 16);
-                details[image][1] = adm_filter(args.high_taps, a.low, b.low, c.low, d.low, 1 << 15, 16);
-                details[image][2] = adm_filter(args.high_taps, a.high, b.high, c.high, d.high, 1 << 15, 16);
+                lows[image] = adm_filter(ADM_LOW, a.low, b.low, c.low, d.low, 1 << 15, 16);
+                details[image][0] = adm_filter(ADM_LOW, a.high, b.high, c.high, d.high, 1 << 15, 16);
+                details[image][1] = adm_filter(ADM_HIGH, a.low, b.low, c.low, d.low, 1 << 15, 16);
+                details[image][2] = adm_filter(ADM_HIGH, a.high, b.high, c.high, d.high, 1 << 15, 16);
                 old[0] = c, old[1] = fresh[0], old[2] = fresh[1];
             } else {
                 const u32 shift = LEVEL == 1 ? 15 : args.horizontal_shift;
@@ -295,8 +295,8 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
                         cubes[6 + band] += adm_wide(m * m, m);
                     } else {
                         // Of samples within the depth a detail has less than 2^31, so this fits.
-                        u32 square = (u32)((adm_wide(m, m) + args.energy_square_unit) >> args.energy_square_shift);
-                        cubes[6 + band] += (adm_wide(square, m) + args.energy_cube_half) >> args.energy_cube_shift;
+                        u32 square = (u32)((adm_wide(m, m) + adm_half(args.energy_square_unit, args.energy_square_shift + 1)) >> args.energy_square_shift);
+                        cubes[6 + band] += (adm_wide(square, m) + adm_half(args.energy_cube_half, args.energy_cube_shift)) >> args.energy_cube_shift;
                     }
                 }
             }
@@ -309,7 +309,7 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
                     magnitude[0][band] = m < 1 << 14 ? magnitude[0][band] : share;
                 }
             }
-            if (adm_keeps_direction<LEVEL>(o, t, args.cosine_squared)) {
+            if (adm_keeps_direction<LEVEL>(o, t, ADM_COSINE_SQUARED)) {
                 if (args.whole_gain) {
 #pragma unroll
                     for (u32 band = 0; band < 3; band++)
@@ -358,7 +358,8 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
             u64 *to = cubes + 3 * (1 - which);
             to[0] += adm_seen_cube<LEVEL, 0>(hidden[0], threshold, args.square_half[0], args.cube_shift[0], args.cube_half[0]);
             to[1] += adm_seen_cube<LEVEL, 1>(hidden[1], threshold, args.square_half[0], args.cube_shift[0], args.cube_half[0]);
-            to[2] += adm_seen_cube<LEVEL, 2>(hidden[2], threshold, args.square_half[1], args.cube_shift[1], args.cube_half[1]);
+            to[2] += adm_seen_cube<LEVEL, 2>(hidden[2], threshold, args.square_half[LEVEL == 0], args.cube_shift[LEVEL == 0],
+                                             args.cube_half[LEVEL == 0]);
         }
     };
 

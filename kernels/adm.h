@@ -18,6 +18,18 @@ VX_INLINE float adm_about_reciprocal(float x) { return __nvvm_rcp_approx_ftz_f(x
 VX_INLINE float adm_about_reciprocal(float x) { return 1.0f / x; }
 #endif
 
+// Taps of the wavelet times 2^15.
+static constexpr i32 ADM_LOW[4] = {15826, 27411, 7345, -4240};
+static constexpr i32 ADM_HIGH[4] = {-4240, -7345, 27411, -15826};
+
+// Shares of a weighted detail in the thresholds of its neighbours and of its own place.
+#define ADM_FIRST_NEIGHBOUR_SHARE 4369
+#define ADM_FIRST_OWN_SHARE 8738
+#define ADM_NEIGHBOUR_SHARE 143165577
+#define ADM_OWN_SHARE 286331153
+// Squared cosine of one degree.
+#define ADM_COSINE_SQUARED 0.9996954f
+
 // Hides from the compiler where a number comes from. It would else replace the product of two
 // signed numbers of 32 bits by one of mixed signs or of 64 bits: four instructions instead of one.
 VX_INLINE i32 adm_signed(i32 x) {
@@ -37,6 +49,17 @@ VX_INLINE i64 adm_wide(i32 a, i32 b) { return (i64)a * b; }
 VX_INLINE u64 adm_wide(u32 a, u32 b) { return (u64)a * b; }
 // Half of the unit that a right shift by `shift` leaves.
 VX_INLINE u64 adm_half(u32 shift) { return (1ull << shift) >> 1; }
+// The same where it is handed over as well: there it is an operand, elsewhere it is made at once
+// and holds no register.
+VX_INLINE u64 adm_half(u64 handed_over, u32 shift) {
+#if defined(__NVPTX__)
+    (void)shift;
+    return handed_over;
+#else
+    (void)handed_over;
+    return adm_half(shift);
+#endif
+}
 
 // 2^30 / divisor, rounded down, for divisors from 2^14 to 2^15.
 //
@@ -130,6 +153,6 @@ VX_INLINE u64 adm_seen_cube(u32 magnitude, i32 threshold, u64 square_half, u32 c
     constexpr u32 threshold_shift = LEVEL > 0 ? 0 : BAND == 2 ? 12 : 10;
     constexpr u32 square_shift = LEVEL == 0 && BAND < 2 ? 29 : 30;
     i32 seen = adm_signed(vx_max((i32)(magnitude - ((u32)threshold << threshold_shift)), 0));
-    i32 square = adm_signed((i32)((adm_wide(seen, seen) + (i64)square_half) >> square_shift));
-    return (u64)((adm_wide(square, seen) + (i64)cube_half) >> cube_shift);
+    i32 square = adm_signed((i32)((adm_wide(seen, seen) + (i64)adm_half(square_half, square_shift)) >> square_shift));
+    return (u64)((adm_wide(square, seen) + (i64)adm_half(cube_half, cube_shift)) >> cube_shift);
 }

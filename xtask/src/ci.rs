@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use vmafx_tests::data::workspace_root;
 
-use crate::{Failure, abi, codegen, emulate, tidy};
+use crate::{Failure, abi, codegen, emulate, kernels, tidy};
 
 /// Version of cargo-deny that is built where none is installed.
 const CARGO_DENY: &str = "0.19.9";
@@ -95,6 +95,15 @@ pub(crate) fn run() -> Result<(), Failure> {
     abi::run(abi::Action::Check)?;
     announce("deny");
     deny()?;
+    // Before what embeds or runs device code.
+    announce("kernels");
+    let start = Instant::now();
+    kernels::run(&kernels::Settings {
+        targets: Vec::new(),
+        check: true,
+        report: false,
+    })?;
+    println!("ci: kernels took {} s", start.elapsed().as_secs());
     for step in &STEPS {
         announce(step.name);
         let start = Instant::now();

@@ -87,9 +87,9 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         if settings.report {
             print!("{}", report.table());
         }
-        let names: Vec<_> = targets.iter().map(|target| target.name).collect();
-        let is_ptx_there = targets.iter().any(Target::is_nvidia);
-        findings.extend(allowed.unneeded(&names, is_ptx_there));
+        if settings.targets.is_empty() {
+            findings.extend(allowed.unneeded());
+        }
     }
     for finding in &findings {
         eprintln!("{finding}");

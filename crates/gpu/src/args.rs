@@ -1,10 +1,11 @@
-//! What is handed to the kernels, byte for byte: the mirror of `kernels/args.h`.
+//! What is handed to the kernels, byte for byte; `kernels/args.h` is generated from it.
 //!
 //! Addresses are those of the device; pitches are in bytes; sizes are in samples.
 
 use bytemuck::{Pod, Zeroable};
 
-/// A plane in the device's memory. An address of 0 means that there is no such frame.
+/// A plane in the device's memory, read in place: any address and pitch that are multiples of the
+/// sample size. An address of 0 means that there is no such frame.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 pub struct Plane {
@@ -36,11 +37,13 @@ pub struct Job {
 pub struct Frame {
     /// Address of the [`Job`].
     pub job: u64,
-    /// Address of the result words.
+    /// Address of the result words of the frame (u64). Word 0 is the sequence number of the job,
+    /// word 1 counts threads that met a sample beyond the depth; then come a word a launch and the
+    /// sums.
     pub results: u64,
     /// Which word counts the blocks of this launch.
     pub counter: u32,
-    /// Bits of a sample.
+    /// Bits of a sample, 8 to 16.
     pub depth: u32,
 }
 
@@ -51,17 +54,18 @@ pub const FAULT_WORD: usize = 1;
 /// The first of the words that count blocks.
 pub const COUNTER_WORD: usize = 2;
 
-/// `vx_begin`: zeroes results and accumulators and copies the sequence number.
+/// `vx_begin`: zeroes results and accumulators and copies the sequence number; launched before all
+/// others.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Begin {
     /// The frame.
     pub frame: Frame,
-    /// Words from the start of the results on.
+    /// u64 words from the start of the results on, all zeroed.
     pub words: u64,
 }
 
-/// `vx_psnr_u8`, `vx_psnr_u16`: sum of squared errors of one plane.
+/// `vx_psnr_u8`, `vx_psnr_u16`: sum of squared errors of one plane into one word.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Psnr {
@@ -84,11 +88,12 @@ pub struct Psnr {
 pub struct Vif {
     /// The frame.
     pub frame: Frame,
-    /// Reference and distorted image; unused at scale 0, which reads the job's luma.
+    /// Reference and distorted image of the scale; unused at scale 0, which reads the job's luma.
     pub image: [Plane; 2],
-    /// Where the images of the next scale go; unused at scale 3.
+    /// Where the images of the next scale go (u16): address and pitch are multiples of 8, and a
+    /// row has room for a multiple of 4 samples. Unused at scale 3.
     pub next: [Plane; 2],
-    /// Address of the chords of log2.
+    /// Address of 256 u32: chords of log2, see vif_information.h.
     pub chords: u64,
     /// Largest gain that counts as information.
     pub gain_limit: f64,
@@ -96,7 +101,8 @@ pub struct Vif {
     pub width: u32,
     /// Rows, at this scale.
     pub height: u32,
-    /// First of four words of the results.
+    /// First of four words of the results: bits in the distorted image, bits in the reference,
+    /// variance of the flat pixels, flat pixels.
     pub sums: u32,
     /// 0: only the images of the next scale are made.
     pub score: u32,
@@ -125,9 +131,10 @@ pub struct Motion {
 pub struct AdmLevel {
     /// The frame.
     pub frame: Frame,
-    /// Addresses of column -1 of the low bands of the level before; 0 on the first level.
+    /// Low bands of the level before, of the reference and of the distorted frame: addresses of
+    /// column -1 of row 0, on 16 bytes. 0 on the first level, which reads the planes.
     pub source: [u64; 2],
-    /// Of those that are written; 0 on the last level.
+    /// Low bands to be written, likewise; 0 on the last level.
     pub low: [u64; 2],
     /// How often an enhanced detail counts at most.
     pub gain_limit: f64,
@@ -141,7 +148,7 @@ pub struct AdmLevel {
     pub cube_half: [u64; 2],
     /// The same for cubes of the original.
     pub energy_cube_half: u64,
-    /// What is added to a square of the original before its shift.
+    /// What is added to a square of the original before its shift: a whole unit.
     pub energy_square_unit: u64,
     /// Bytes between rows of the low bands of the level before, a multiple of 16.
     pub source_pitch: u32,
@@ -167,7 +174,7 @@ pub struct AdmLevel {
     pub strip: u32,
     /// The limit of gain if it is a whole number, else 0.
     pub whole_gain: u32,
-    /// Weights of the details.
+    /// Weights of the details: horizontal, vertical, diagonal.
     pub factors: [u32; 3],
     /// Right shift after the filter over rows.
     pub horizontal_shift: u32,
@@ -191,7 +198,8 @@ pub struct AdmLevel {
     pub scored: u32,
     /// Whether there are those of the impairment.
     pub with_impairment: u32,
-    /// Number of the first accumulator: nine for each scored row.
+    /// Number of the first accumulator, counted in words from the results: nine rows of words, one
+    /// for each scored row: restored, impairment, original, three bands each.
     pub accumulators: u32,
 }
 
@@ -209,7 +217,7 @@ pub struct AdmRows {
     pub masked_shift: [u32; 4],
     /// Right shift of a row's sum of the original's cubes.
     pub energy_shift: [u32; 4],
-    /// Word of the results: nine a level from there on.
+    /// Word of the results: nine for each level from there on, in the order of the accumulators.
     pub sums: u32,
     /// 0.
     pub reserved: u32,

@@ -24,6 +24,7 @@ pub(crate) struct Allowed {
 #[serde(deny_unknown_fields)]
 struct Scratch {
     kernels: Vec<String>,
+    /// Names of targets; `*` at the end of one stands for any.
     targets: Vec<String>,
     /// Most bytes of a thread.
     bytes: u64,
@@ -74,11 +75,13 @@ impl Allowed {
         if (kernel.scratch, kernel.vgpr_spills, kernel.sgpr_spills) == (0, 0, 0) {
             return None;
         }
-        let has = |list: &[String], name: &str| list.iter().any(|known| known == name);
-        let entry = self
-            .scratch
-            .iter_mut()
-            .find(|entry| has(&entry.kernels, &kernel.name) && has(&entry.targets, target));
+        let of_target = |pattern: &String| match pattern.strip_suffix('*') {
+            Some(start) => target.starts_with(start),
+            None => target == pattern,
+        };
+        let entry = self.scratch.iter_mut().find(|entry| {
+            entry.kernels.contains(&kernel.name) && entry.targets.iter().any(of_target)
+        });
         let limit = entry.map(|entry| {
             entry.is_needed = true;
             entry.bytes
@@ -94,17 +97,10 @@ impl Allowed {
         ))
     }
 
-    /// Entries that no kernel needed, where all their targets were looked at.
-    pub(crate) fn unneeded(&self, looked_at: &[&str], is_ptx_looked_at: bool) -> Vec<String> {
-        let all = |targets: &[String]| targets.iter().all(|name| looked_at.contains(&&**name));
-        let scratch = self
-            .scratch
-            .iter()
-            .filter(|e| !e.is_needed && all(&e.targets));
-        let estimate = self
-            .estimate
-            .iter()
-            .filter(|e| !e.is_needed && is_ptx_looked_at);
+    /// Entries that no kernel needed, once all targets were looked at.
+    pub(crate) fn unneeded(&self) -> Vec<String> {
+        let scratch = self.scratch.iter().filter(|entry| !entry.is_needed);
+        let estimate = self.estimate.iter().filter(|entry| !entry.is_needed);
         let scratch = scratch.map(|entry| ("scratch", &entry.kernels));
         scratch
             .chain(estimate.map(|entry| ("estimate", &entry.kernels)))
@@ -119,7 +115,7 @@ impl Allowed {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "[[scratch]]\nkernels = [\"k\", \"l\"]\ntargets = [\"gfx1\", \"gfx2\"]\n\
+    const TEXT: &str = "[[scratch]]\nkernels = [\"k\", \"l\"]\ntargets = [\"gfx1\", \"gfx2*\"]\n\
                         bytes = 8\nreason = \"r\"\n[[estimate]]\nkernels = [\"m\"]\nreason = \"s\"\n";
 
     #[test]
@@ -136,6 +132,8 @@ mod tests {
         };
         assert_eq!(judge("gfx1", "k", 8, 0), "");
         assert_eq!(judge("gfx3", "k", 0, 0), "");
+        assert_eq!(judge("gfx20", "k", 8, 0), "");
+        assert!(judge("gfx11", "k", 4, 0).ends_with("allows none"));
         assert!(judge("gfx1", "k", 12, 0).ends_with("allows 8 bytes"));
         assert!(judge("gfx3", "k", 4, 0).ends_with("allows none"));
         assert!(judge("gfx1", "m", 0, 1).ends_with("allows none"));
@@ -148,8 +146,7 @@ mod tests {
     #[test]
     fn what_nobody_needs_is_told() {
         let mut allowed = Allowed::parse(TEXT).unwrap();
-        assert_eq!(allowed.unneeded(&["gfx1"], false), Vec::<String>::new());
-        assert_eq!(allowed.unneeded(&["gfx1", "gfx2"], true).len(), 2);
+        assert_eq!(allowed.unneeded().len(), 2);
         allowed.estimate("m");
         let kernel = Kernel {
             name: "l".to_owned(),
@@ -157,9 +154,6 @@ mod tests {
             ..Kernel::default()
         };
         assert_eq!(allowed.scratch("gfx2", &kernel), None);
-        assert_eq!(
-            allowed.unneeded(&["gfx1", "gfx2"], true),
-            Vec::<String>::new()
-        );
+        assert_eq!(allowed.unneeded(), Vec::<String>::new());
     }
 }

@@ -48,6 +48,11 @@ impl Build<'_> {
     /// # Errors
     /// What compiler or linker say; a file that cannot be read or written.
     pub(crate) fn run(&self, targets: &[Target]) -> Result<Done, String> {
+        // One process at a time, so that no stamp tells of another's result.
+        let lock = self.output.join("work/lock");
+        fs::create_dir_all(self.output.join("work")).map_err(|e| file_error(&lock, &e))?;
+        let lock_file = fs::File::create(&lock).map_err(|e| file_error(&lock, &e))?;
+        lock_file.lock().map_err(|e| file_error(&lock, &e))?;
         let units = units(self.root)?;
         let sources = Sources::read(self.root)?;
         let mut jobs = Vec::new();
