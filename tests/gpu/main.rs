@@ -29,6 +29,7 @@ mod streams;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
+use std::thread;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use vmafx_hipsim::install::install;
@@ -128,12 +129,21 @@ fn missing_device_code(packages: &Packages) -> Option<String> {
     reason.map(str::to_owned)
 }
 
+/// Runs the children of a case, some of them beside each other.
 fn run_case(case: &Case, packages: &Packages) -> Result<(), Failed> {
-    for child in case.children {
-        let said = run_child(case.name, child, packages)?;
-        for line in said.lines() {
-            if let Some(figure) = line.strip_prefix(FIGURE) {
-                println!("{}: {figure}", case.name);
+    let beside = thread::available_parallelism().map_or(1, usize::from);
+    for some in case.children.chunks(beside) {
+        let said: Vec<_> = thread::scope(|scope| {
+            let run = |child| scope.spawn(move || run_child(case.name, child, packages));
+            let running: Vec<_> = some.iter().map(run).collect();
+            let ended = running.into_iter().map(|child| child.join().unwrap());
+            ended.collect()
+        });
+        for said in said {
+            for line in said?.lines() {
+                if let Some(figure) = line.strip_prefix(FIGURE) {
+                    println!("{}: {figure}", case.name);
+                }
             }
         }
     }
