@@ -129,22 +129,18 @@ struct VxAdmLevelArgs {
     u32 factors[3];
     // Right shift after the filter over rows.
     u32 horizontal_shift;
-    // Taps of the wavelet.
+    // Taps of the wavelet; the first level has them as constants.
     i32 low_taps[4];
     i32 high_taps[4];
-    // Shares of a weighted detail in the thresholds of neighbours and of its own place.
-    u32 neighbour_share;
-    u32 own_share;
     // Right shifts of cubes: straight details, diagonal ones.
     u32 cube_shift[2];
     // Right shifts of squares and cubes of the original; 0 on the first level.
     u32 energy_square_shift;
     u32 energy_cube_shift;
-    // Squared cosine of the angle within which a direction is kept.
-    float cosine_squared;
     // Whether there are any sums, and those of the impairment.
     u32 scored;
     u32 with_impairment;
+    u32 reserved;
     // The accumulators, counted in words from the results: nine rows of words, one for each
     // scored row: restored, impairment, original, three bands each.
     u32 accumulators;
