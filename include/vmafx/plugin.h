@@ -81,7 +81,7 @@
 #define VMAFX_PLUGIN_ABI_MAJOR 1
 
 /** Newest revision of the wire that this header knows. */
-#define VMAFX_PLUGIN_ABI_REVISION 1
+#define VMAFX_PLUGIN_ABI_REVISION 2
 
 /** Number of the draft parts. Raised whenever one of them changes. */
 #define VMAFX_PLUGIN_DRAFT 1
@@ -771,7 +771,11 @@ typedef struct vmafx_plugin_backend {
     const struct vmafx_plugin_backend_info *info;
     /** How its devices take in frames of others; null if they do not. Draft. */
     const struct vmafx_plugin_import *import;
-    /** Counts the devices present, which may be none. Required. */
+    /**
+     * Counts the devices present, which may be none. NOT_FOUND says why there is none on this
+     * machine, such as a runtime that is not installed: users who ask are told, nobody is
+     * warned. Required.
+     */
     vmafx_plugin_status (*device_count)(struct vmafx_plugin_backend_object *object,
                                         uint32_t *count,
                                         struct vmafx_plugin_error *error);
@@ -836,6 +840,12 @@ typedef struct vmafx_plugin_backend {
     const void *(*query)(struct vmafx_plugin_backend_object *object,
                          struct vmafx_plugin_text name,
                          uint32_t revision);
+    /**
+     * Counts the frames that the extractor computed again since it was made, because work on
+     * them was lost on the device. Their values are right all the same; the host tells users of
+     * them. Null says that none ever is. Came with revision 2.
+     */
+    uint64_t (*extractor_repeats)(struct vmafx_plugin_extractor_object *extractor);
 } vmafx_plugin_backend;
 
 /** What a plugin says of itself. The host provides it, zeroed, with `struct_size` set. */

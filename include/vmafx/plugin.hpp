@@ -41,7 +41,7 @@
 
 namespace vmafx {
 /** Two libraries in one process may be built with different revisions of this header. */
-inline namespace r1 {
+inline namespace r2 {
 
 /**
  * Answer of a call: 0, or the negative class of a failure. Positive numbers are information
@@ -576,6 +576,8 @@ public:
     virtual uint64_t submit(const Job &job) = 0;
     /** Waits for a job and writes its values. */
     virtual void collect(uint64_t ticket, Values values) = 0;
+    /** Frames that were computed again because work on them was lost on the device. */
+    virtual uint64_t repeats() const { return 0; }
 };
 
 /** An extractor that scores a frame in one call. */
@@ -925,6 +927,12 @@ inline vmafx_plugin_status extractor_collect(vmafx_plugin_extractor_object *extr
     });
 }
 
+inline uint64_t extractor_repeats(vmafx_plugin_extractor_object *extractor) noexcept {
+    uint64_t answer = 0;
+    guarded(nullptr, [&] { answer = the(extractor)->repeats(); });
+    return answer;
+}
+
 inline const void *query(vmafx_plugin_backend_object *object, vmafx_plugin_text name,
                          uint32_t revision) noexcept {
     const void *answer = nullptr;
@@ -960,6 +968,7 @@ public:
         table_.extractor_submit = detail::extractor_submit;
         table_.extractor_collect = detail::extractor_collect;
         table_.query = detail::query;
+        table_.extractor_repeats = detail::extractor_repeats;
     }
     Registration(const Registration &) = delete;
     Registration &operator=(const Registration &) = delete;
@@ -1072,7 +1081,7 @@ vmafx_plugin_status enter(const vmafx_host *from, vmafx_plugin *to) noexcept {
 }
 
 } // namespace detail
-} // namespace r1
+} // namespace r2
 } // namespace vmafx
 
 /**

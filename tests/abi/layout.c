@@ -188,7 +188,7 @@ LAYOUT(import_fence_wait, offsetof(vmafx_plugin_import, fence_wait) == 40);
 LAYOUT(import_fence_export, offsetof(vmafx_plugin_import, fence_export) == 48);
 LAYOUT(import_fence_destroy, offsetof(vmafx_plugin_import, fence_destroy) == 56);
 
-LAYOUT(size_of_backend, sizeof(vmafx_plugin_backend) == 120);
+LAYOUT(size_of_backend, sizeof(vmafx_plugin_backend) == 128);
 LAYOUT(backend_struct_size, offsetof(vmafx_plugin_backend, struct_size) == 0);
 LAYOUT(backend_reserved, offsetof(vmafx_plugin_backend, reserved) == 4);
 LAYOUT(backend_object, offsetof(vmafx_plugin_backend, object) == 8);
@@ -205,6 +205,7 @@ LAYOUT(backend_extractor_admits, offsetof(vmafx_plugin_backend, extractor_admits
 LAYOUT(backend_extractor_submit, offsetof(vmafx_plugin_backend, extractor_submit) == 96);
 LAYOUT(backend_extractor_collect, offsetof(vmafx_plugin_backend, extractor_collect) == 104);
 LAYOUT(backend_query, offsetof(vmafx_plugin_backend, query) == 112);
+LAYOUT(backend_extractor_repeats, offsetof(vmafx_plugin_backend, extractor_repeats) == 120);
 
 LAYOUT(size_of_plugin, sizeof(vmafx_plugin) == 64);
 LAYOUT(plugin_struct_size, offsetof(vmafx_plugin, struct_size) == 0);

@@ -211,7 +211,7 @@ LAYOUT(offsetof(vmafx_plugin_import, fence_wait) == 40);
 LAYOUT(offsetof(vmafx_plugin_import, fence_export) == 48);
 LAYOUT(offsetof(vmafx_plugin_import, fence_destroy) == 56);
 
-LAYOUT(sizeof(vmafx_plugin_backend) == 120);
+LAYOUT(sizeof(vmafx_plugin_backend) == 128);
 LAYOUT(alignof(vmafx_plugin_backend) == 8);
 LAYOUT(offsetof(vmafx_plugin_backend, struct_size) == 0);
 LAYOUT(offsetof(vmafx_plugin_backend, reserved) == 4);
@@ -229,6 +229,7 @@ LAYOUT(offsetof(vmafx_plugin_backend, extractor_admits) == 88);
 LAYOUT(offsetof(vmafx_plugin_backend, extractor_submit) == 96);
 LAYOUT(offsetof(vmafx_plugin_backend, extractor_collect) == 104);
 LAYOUT(offsetof(vmafx_plugin_backend, query) == 112);
+LAYOUT(offsetof(vmafx_plugin_backend, extractor_repeats) == 120);
 
 LAYOUT(sizeof(vmafx_plugin) == 64);
 LAYOUT(alignof(vmafx_plugin) == 8);

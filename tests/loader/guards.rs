@@ -30,7 +30,7 @@ const FAIL_IN: &str = "VMAFX_TEST_FAIL_IN";
 const THROW: &str = "VMAFX_TEST_THROW";
 
 /// A method, and the step of [`life`] at which its failure is seen; none where nobody is asked.
-const RUST: [(&str, &str); 26] = [
+const RUST: [(&str, &str); 27] = [
     ("", ""),
     ("new", "load"),
     ("info", "load"),
@@ -45,6 +45,7 @@ const RUST: [(&str, &str); 26] = [
     ("admits", "admits"),
     ("submit", "submit"),
     ("collect", "collect"),
+    ("repeats", ""),
     ("import", "import"),
     ("frame_import", "import"),
     ("frame_format", "import"),
@@ -59,7 +60,7 @@ const RUST: [(&str, &str); 26] = [
     ("quiesce", ""),
 ];
 
-const CPLUSPLUS: [(&str, &str); 16] = [
+const CPLUSPLUS: [(&str, &str); 17] = [
     ("", ""),
     ("new", "load"),
     ("info", "load"),
@@ -75,6 +76,7 @@ const CPLUSPLUS: [(&str, &str); 16] = [
     ("admits", "admits"),
     ("submit", "submit"),
     ("collect", "collect"),
+    ("repeats", ""),
     ("quiesce", ""),
 ];
 
@@ -147,6 +149,9 @@ fn life(backend: &Backend, import: bool) -> Result<(), (&'static str, ApiError, 
         .collect(ticket, &mut values)
         .map_err(failed("collect"))?;
     assert_eq!(values[0].as_score(), 1.0);
+    // A count that cannot be told is none.
+    let fails = std::env::var(FAIL_IN).is_ok_and(|method| method == "repeats");
+    assert_eq!(extractor.repeats(), if fails { 0 } else { 2 });
     if import {
         let nothing = ImportDescriptor::without_planes(MemoryKind::DEVICE_POINTER, format);
         let frame = device.import(&nothing).map_err(failed("import"))?;

@@ -28,7 +28,7 @@ pub(crate) fn manifest(id: &str, library: &str, more: &str) -> String {
          name = \"{id}\"\n\
          version = \"1.2.0\"\n\
          license = \"Apache-2.0 OR MIT\"\n\
-         abi = {{ major = 1, revision = 1 }}\n\
+         abi = {{ major = 1, revision = 2 }}\n\
          library = {{ {platform} = \"{library}\" }}\n\
          {more}\n"
     )

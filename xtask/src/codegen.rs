@@ -1,4 +1,5 @@
-//! `cargo xtask codegen`: what is generated from the wire, rewritten or compared.
+//! `cargo xtask codegen`: what is generated from the wire and from the arguments of the kernels,
+//! rewritten or compared.
 
 use vmafx_tests::data::workspace_root;
 

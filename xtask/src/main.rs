@@ -96,7 +96,7 @@ enum Task {
         #[arg(long, conflicts_with = "bless")]
         freeze: bool,
     },
-    /// Rewrite the headers of the plugin boundary and the asserts of its layout.
+    /// Rewrite the headers of the plugin boundary, the asserts of its layout and kernels/args.h.
     Codegen {
         /// Compare with what is checked in, and write nothing.
         #[arg(long)]

@@ -28,7 +28,9 @@ pub trait BackendImpl: Send + Sync + 'static {
     /// The devices present, which may be none.
     ///
     /// # Errors
-    /// A runtime that does not answer.
+    /// [`Status::NOT_FOUND`](crate::Status::NOT_FOUND) with the reason why there is none on this
+    /// machine, such as a runtime that is not installed: users who ask are told, nobody is
+    /// warned. Anything else is a runtime that fails.
     fn devices(&self) -> Result<Vec<DeviceInfo>, ApiError>;
 
     /// Opens a device.
@@ -122,6 +124,12 @@ pub trait ExtractorImpl: Send + Sync + 'static {
     /// # Errors
     /// An unknown ticket, a failure of the device.
     fn collect(&self, ticket: Ticket, values: &mut [Value]) -> Result<(), ApiError>;
+
+    /// How many frames were computed again since the extractor was made, because work on them was
+    /// lost on the device. Their values are right all the same; users are told of them.
+    fn repeats(&self) -> u64 {
+        0
+    }
 }
 
 /// The refusal of a frame that is elsewhere by an extractor that reads host memory.

@@ -188,6 +188,7 @@ impl State {
             extractor_submit: Some(extractor_submit),
             extractor_collect: Some(extractor_collect),
             query: Some(query),
+            extractor_repeats: Some(extractor_repeats),
             ..wire::Backend::empty()
         };
         Ok(State {
@@ -457,6 +458,12 @@ unsafe extern "C" fn extractor_collect(
             extractor.collect(ticket, values, count, error)
         })
     }
+}
+
+unsafe extern "C" fn extractor_repeats(extractor: *mut wire::ExtractorObject) -> u64 {
+    // SAFETY: the contract of the table.
+    let extractor = unsafe { extractor.cast::<ExtractorGuard>().as_ref() };
+    extractor.map_or(0, ExtractorGuard::repeats)
 }
 
 unsafe extern "C" fn query(

@@ -104,6 +104,10 @@ pub trait Extractor: Send + Sync + 'static {
         count: usize,
         error: &mut wire::Error,
     ) -> Status;
+    /// [`wire::Backend::extractor_repeats`].
+    fn repeats(&self) -> u64 {
+        0
+    }
 }
 
 /// The functions of [`wire::Import`], for one device. Draft.

@@ -538,6 +538,12 @@ impl facade::Extractor for ExtractorGuard {
             Ok(Status::OK)
         })
     }
+
+    fn repeats(&self) -> u64 {
+        let mut repeats = 0;
+        run_quietly(|| repeats = self.author.repeats());
+        repeats
+    }
 }
 
 /// A fence behind its guard.

@@ -202,7 +202,8 @@ impl Backend {
     /// The devices present, which may be none.
     ///
     /// # Errors
-    /// A runtime that does not answer, a device that contradicts itself.
+    /// [`Status::NOT_FOUND`] with the reason why there is none on this machine, which is no
+    /// failure of anything; a runtime that does not answer, a device that contradicts itself.
     pub fn devices(&self) -> Result<Vec<DeviceInfo>, ApiError> {
         const MAX_DEVICES: u32 = 1024;
         let mut count = 0;
@@ -530,6 +531,15 @@ impl Extractor {
             // SAFETY: `Value` is a transparent u64, and there are `count`.
             unsafe { self.object.collect(ticket.0, room, count, error) }
         })
+    }
+
+    /// How many frames were computed again since the extractor was made, because work on them was
+    /// lost on the device; 0 of a backend that does not count them, and after a panic.
+    pub fn repeats(&self) -> u64 {
+        match self.device.inner.poison.0.get() {
+            Some(_) => 0,
+            None => self.object.repeats(),
+        }
     }
 
     /// `frame` as it crosses the boundary; it borrows from the frame.

@@ -308,7 +308,7 @@ structs! {
         fence_export 48,
         fence_destroy 56,
     }
-    Backend: size 120, align 8, extensible true, draft false {
+    Backend: size 128, align 8, extensible true, draft false {
         struct_size 0,
         reserved 4,
         object 8,
@@ -325,6 +325,7 @@ structs! {
         extractor_submit 96,
         extractor_collect 104,
         query 112,
+        extractor_repeats 120,
     }
     Plugin: size 64, align 8, extensible true, draft false {
         struct_size 0,

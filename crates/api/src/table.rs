@@ -358,6 +358,14 @@ impl facade::Extractor for TableExtractor {
             None => not_offered(error, "extractor_collect"),
         }
     }
+
+    fn repeats(&self) -> u64 {
+        match self.device.table.functions.extractor_repeats {
+            // SAFETY: the extractor is alive.
+            Some(function) => watch(|| unsafe { function(self.object) }).0,
+            None => 0,
+        }
+    }
 }
 
 struct TableImport {

@@ -41,7 +41,7 @@ use crate::kinds::{
 /// Major number of the wire. Another major has another entry symbol.
 pub const ABI_MAJOR: u32 = 1;
 /// Newest revision of the wire that this header knows.
-pub const ABI_REVISION: u32 = 1;
+pub const ABI_REVISION: u32 = 2;
 /// Number of the draft parts. Raised whenever one of them changes.
 pub const DRAFT: u32 = 1;
 /// The one symbol of a plugin, of type [`PluginEntry`].
@@ -575,7 +575,9 @@ pub struct Backend {
     pub info: *const BackendInfo,
     /// How its devices take in frames of others; null if they do not. Draft.
     pub import: *const Import,
-    /// Counts the devices present, which may be none. Required.
+    /// Counts the devices present, which may be none. NOT_FOUND says why there is none on this
+    /// machine, such as a runtime that is not installed: users who ask are told, nobody is warned.
+    /// Required.
     pub device_count: Option<
         unsafe extern "C" fn(
             object: *mut BackendObject,
@@ -667,6 +669,10 @@ pub struct Backend {
             revision: u32,
         ) -> *const c_void,
     >,
+    /// Counts the frames that the extractor computed again since it was made, because work on
+    /// them was lost on the device. Their values are right all the same; the host tells users of
+    /// them. Null says that none ever is. Came with revision 2.
+    pub extractor_repeats: Option<unsafe extern "C" fn(extractor: *mut ExtractorObject) -> u64>,
 }
 
 /// What a plugin says of itself. The host provides it, zeroed, with `struct_size` set.

@@ -31,7 +31,7 @@ const MAX_FILES: usize = 32;
 const SUFFIX: &str = "cubin";
 
 /// The cache, for one device under one driver.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct CodeCache {
     /// Nothing if there is no place for it.
     folder: Option<PathBuf>,
@@ -47,6 +47,11 @@ impl CodeCache {
             false => place(|name| std::env::var_os(name).map(PathBuf::from)),
         };
         CodeCache { folder, target }
+    }
+
+    /// A cache that keeps nothing.
+    pub(crate) fn none() -> Self {
+        CodeCache::default()
     }
 
     /// The name of what is made of `ptx`.

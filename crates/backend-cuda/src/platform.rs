@@ -34,6 +34,8 @@ const CONTROL: &str = "/dev/nvidiactl";
 /// NVIDIA's driver with its devices.
 #[derive(Debug, Default)]
 pub struct Cuda {
+    /// Whether compiled code is neither looked for nor kept.
+    forgets: bool,
     /// Where it is, if that was told.
     file: Option<PathBuf>,
     /// Once it was found; a driver that is not there may come later.
@@ -52,6 +54,12 @@ impl Cuda {
             file: Some(file.into()),
             ..Cuda::default()
         }
+    }
+
+    /// Neither looks for compiled code of an earlier process nor keeps any for a later one.
+    pub fn without_cache(mut self) -> Self {
+        self.forgets = true;
+        self
     }
 
     /// The driver, ready for use.
@@ -208,7 +216,10 @@ impl Platform for Cuda {
         let object = objects.get(target).map_err(|error| {
             ApiError::new(Status::NOT_SUPPORTED, "device code", error.to_string())
         })?;
-        let cache = CodeCache::new(compiler(&driver, device));
+        let cache = match self.forgets {
+            true => CodeCache::none(),
+            false => CodeCache::new(compiler(&driver, device)),
+        };
         let (context, stream) = match request.external() {
             [0, 0] => (Context::primary(driver, device.number, cache)?, None),
             external => theirs(driver, device.number, external, cache)?,

@@ -1,7 +1,8 @@
 //! What this program can do, for people and as JSON: features, models, backends, version.
 //!
 //! What must stay true: a list tells what runs here and now. A feature names the devices that
-//! answered that they take it, a backend that does not work is listed with its reason.
+//! answered that they take it, a backend that does not work is listed with its reason, and so is
+//! one that has no device here, which is no failure.
 
 use std::fmt::Write as _;
 
@@ -14,7 +15,7 @@ use vmafx_models::catalog;
 
 use crate::backends::Backends;
 use crate::destination::print;
-use crate::failure::{Class, Classify, Failure};
+use crate::failure::{Class, Classify, Failure, one_line};
 
 /// Prints the features.
 ///
@@ -247,7 +248,11 @@ fn backend_list(backends: &[Backend]) -> Vec<Value> {
     let list = backends.iter().map(|backend| {
         let info = backend.info();
         let devices = backend.devices();
-        let error = devices.as_ref().err().map(ToString::to_string);
+        let failure = devices.as_ref().err();
+        let absent = failure.filter(|error| error.status == Status::NOT_FOUND);
+        let error = failure.filter(|_| absent.is_none());
+        let error = error.map(ToString::to_string);
+        let absent = absent.map(|error| one_line(&error.message));
         let devices = devices.unwrap_or_default();
         let devices = devices.iter().map(|device| {
             json!({
@@ -266,6 +271,7 @@ fn backend_list(backends: &[Backend]) -> Vec<Value> {
             "priority": info.priority,
             "features": info.features.iter().map(|feature| &feature.name).collect::<Vec<_>>(),
             "error": error,
+            "absent": absent,
             "devices": devices.collect::<Vec<_>>(),
         })
     });

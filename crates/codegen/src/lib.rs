@@ -1,14 +1,16 @@
-//! Writes what is generated from the wire of `vmafx-api`.
+//! Writes what is generated from the wire of `vmafx-api` and from the arguments of the kernels.
 //!
 //! It exists so that the C header, the C++ header and the asserts of the layout say the same as
-//! `crates/api/src/wire.rs` and `kinds.rs`. What must stay true: it reads the source and does not
-//! link `vmafx-api`, so it builds and runs even when the asserts it wrote no longer hold.
+//! `crates/api/src/wire.rs` and `kinds.rs`, and `kernels/args.h` the same as
+//! `crates/gpu/src/args.rs`. What must stay true: it reads the source and does not link
+//! `vmafx-api`, so it builds and runs even when the asserts it wrote no longer hold.
 
 #![forbid(unsafe_code)]
 
 mod cpp_header;
 mod facade;
 mod header;
+mod kernel_args;
 mod layout;
 mod names;
 mod source;
@@ -94,6 +96,7 @@ pub fn generate(root: &Path) -> Result<Vec<Generated>, Error> {
     };
     let wire = read("crates/api/src/wire.rs")?;
     let kinds = read("crates/api/src/kinds.rs")?;
+    let arguments = read("crates/gpu/src/args.rs")?;
     let source = Source::read(&wire, &kinds)?;
     let layouts = layout::measure(&source)?;
     let file = |path, text| Generated { path, text };
@@ -103,6 +106,7 @@ pub fn generate(root: &Path) -> Result<Vec<Generated>, Error> {
         file("tests/abi/layout.c", layout::c(&layouts)),
         file("tests/abi/layout.cpp", layout::cpp(&layouts)),
         file("crates/api/src/layout.rs", layout::rust(&source, &layouts)),
+        file("kernels/args.h", kernel_args::args_h(&arguments)?),
     ])
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use vmafx_api::loader::{self, LoadRecord, LoadedBackend, one_line};
-use vmafx_api::{Backend, BackendInfo, Device, DeviceInfo, FloatEnvironment, OpenRequest};
+use vmafx_api::{Backend, BackendInfo, Device, DeviceInfo, FloatEnvironment, OpenRequest, Status};
 
 use crate::cells::{CellsReport, DeviceMemory, Grid};
 use crate::check::{Verdict, fail, skip};
@@ -99,7 +99,13 @@ impl Candidate {
 
     /// The devices present.
     pub(crate) fn devices(&self) -> Result<Vec<DeviceInfo>, crate::check::Ending> {
-        let devices = self.backend.devices()?;
+        let devices = self.backend.devices();
+        let devices = match devices {
+            Err(error) if error.status == Status::NOT_FOUND => {
+                return skip(format!("no device of the backend is present: {error}"));
+            }
+            devices => devices?,
+        };
         match devices.is_empty() {
             true => skip("no device of the backend is present"),
             false => Ok(devices),

@@ -432,6 +432,11 @@ impl Context {
             let reason = reason.to_string();
             warnings.push(Warning::ScoresInMemory { reason });
         }
+        let repeats = self.shared.work.repeats();
+        warnings.extend(repeats.iter().map(|repeat| Warning::Repeated {
+            device: repeat.device.clone(),
+            frames: repeat.frames,
+        }));
         let format = self.request.clip_format.unwrap_or(*self.pool.format());
         Ok(Outcome {
             format,
@@ -443,6 +448,7 @@ impl Context {
                 ending.frames,
                 std::mem::take(&mut self.models),
                 std::mem::take(&mut self.features),
+                repeats,
                 &warnings,
             ),
             warnings,

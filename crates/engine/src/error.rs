@@ -102,6 +102,15 @@ pub enum EngineError {
         /// All devices, and the backends that did not answer.
         known: String,
     },
+    /// A backend that was asked for and names no device: nothing on this machine for it to
+    /// drive, or a runtime that fails.
+    #[error("there is no device `{name}` on this machine: {reason}")]
+    NoDevice {
+        /// What was given.
+        name: String,
+        /// What the backend says.
+        reason: String,
+    },
     /// The set-up was refused; nothing was scored.
     #[error("{}", list(.0))]
     Refused(Vec<SetupRefusal>),
@@ -263,6 +272,7 @@ impl EngineError {
                 .first()
                 .map_or(ErrorKind::Internal, SetupRefusal::kind),
             EngineError::UnknownDevice { .. }
+            | EngineError::NoDevice { .. }
             | EngineError::Backend { .. }
             | EngineError::NotFinite { .. }
             | EngineError::Prepare { .. }

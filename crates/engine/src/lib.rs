@@ -53,8 +53,8 @@ pub use error::{EngineError, ErrorKind, ScoreError, SetupRefusal};
 pub use pooling::{ParsePoolingError, Pooling};
 pub use prediction::ModelSpec;
 pub use provenance::{
-    FeatureRecord, FrameCounts, InputRecord, ModelRecord, OptionRecord, Provenance, SCHEMA_VERSION,
-    WarningRecord,
+    FeatureRecord, FrameCounts, InputRecord, ModelRecord, OptionRecord, Provenance, RepeatRecord,
+    SCHEMA_VERSION, WarningRecord,
 };
 pub use report::{Outcome, OutputFormat, ParsePrecisionError, Precision};
 pub use request::{BackendOption, FeatureSpec, Input, InputInfo, Request};

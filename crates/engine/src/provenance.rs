@@ -1,6 +1,7 @@
 //! What a report says of its own making: who scored what, with which code, on which device.
 //!
-//! What must stay true: everything here is the same for every number of threads, and a reader
+//! What must stay true: everything here but [`Provenance::repeats`] and its warning, which tell
+//! what a device lost, is the same for every number of threads; a reader
 //! can rely on [`SCHEMA_VERSION`]: fields are added, never renamed or given another meaning,
 //! without a new number.
 
@@ -31,6 +32,8 @@ pub struct Provenance {
     pub models: Vec<ModelRecord>,
     /// The features, in the order of their first request.
     pub features: Vec<FeatureRecord>,
+    /// Devices that computed frames again because they lost work on them; usually none.
+    pub repeats: Vec<RepeatRecord>,
     /// Options of the run.
     pub options: Vec<OptionRecord>,
     /// What a user should know.
@@ -44,6 +47,7 @@ impl Provenance {
         read: u64,
         models: Vec<ModelRecord>,
         features: Vec<FeatureRecord>,
+        repeats: Vec<RepeatRecord>,
         warnings: &[Warning],
     ) -> Self {
         let subsample = request.subsample.get();
@@ -75,6 +79,7 @@ impl Provenance {
             },
             models,
             features,
+            repeats,
             options: options
                 .map(|(name, value)| OptionRecord::new(name, value))
                 .collect(),
@@ -160,6 +165,16 @@ pub struct FeatureRecord {
     pub isa: String,
     /// Library file of the backend; empty if it is part of the program.
     pub library: String,
+}
+
+/// A device that lost work and did it again. The scores are not touched by it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct RepeatRecord {
+    /// The device, as `backend:number`.
+    pub device: String,
+    /// Frames that were computed again, once for each time and plan.
+    pub frames: u64,
 }
 
 /// An option and its value.

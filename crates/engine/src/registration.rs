@@ -191,13 +191,22 @@ pub(crate) fn name(device: &Device) -> String {
 /// A device or backend, and why it is not used.
 type Reason = (String, String);
 
-/// The devices that the request allows, in order, and the backends that do not answer, with
-/// their reasons.
+/// A backend without devices, and why.
+#[derive(Clone)]
+struct Silent {
+    backend: String,
+    reason: String,
+    /// Whether there is nothing on this machine for it to drive, which is no failure of anything.
+    absent: bool,
+}
+
+/// The devices that the request allows, in order, and the backends that name none, with their
+/// reasons.
 fn candidates<'a>(
     backends: &'a [Backend],
     wanted: Option<&str>,
     options: &[BackendOption],
-) -> Result<(Vec<Candidate<'a>>, Vec<Reason>), EngineError> {
+) -> Result<(Vec<Candidate<'a>>, Vec<Silent>), EngineError> {
     let mut ranked: Vec<_> = backends.iter().collect();
     ranked.sort_by(|a, b| rank(a.info()).cmp(&rank(b.info())));
     if let Some(wanted) = wanted {
@@ -223,15 +232,32 @@ fn candidates<'a>(
                     opened: None,
                 }
             })),
-            Err(error) => silent.push((id.clone(), error.to_string())),
+            Err(error) => silent.push(Silent {
+                backend: id.clone(),
+                absent: error.status == Status::NOT_FOUND,
+                reason: match error.status {
+                    // Class and subject say nothing that the words do not.
+                    Status::NOT_FOUND => error.message,
+                    _ => error.to_string(),
+                },
+            }),
         }
     }
     let Some(wanted) = wanted else {
         return Ok((all, silent));
     };
-    let reasons = silent
-        .iter()
-        .map(|(backend, reason)| format!("{backend} ({reason})"));
+    let id = wanted.split_once(':').map_or(wanted, |(id, _)| id);
+    if let Some(silent) = silent.iter().find(|silent| silent.backend == id) {
+        return Err(EngineError::NoDevice {
+            name: wanted.to_owned(),
+            reason: silent.reason.clone(),
+        });
+    }
+    let reasons = silent.iter().map(
+        |Silent {
+             backend, reason, ..
+         }| format!("{backend} ({reason})"),
+    );
     let known: Vec<_> = all.iter().map(Candidate::name).chain(reasons).collect();
     all.retain(|candidate| candidate.backend.info().id == wanted || candidate.name() == wanted);
     if all.is_empty() {
@@ -256,8 +282,17 @@ pub(crate) fn register(
 ) -> Result<Registration, EngineError> {
     let wanted = request.device.as_deref();
     let (mut candidates, silent) = candidates(backends, wanted, &request.backend_options)?;
-    let unavailable = |(backend, reason)| Warning::BackendUnavailable { backend, reason };
-    let mut warnings: Vec<_> = silent.iter().cloned().map(unavailable).collect();
+    let failed = silent.iter().filter(|silent| !silent.absent);
+    let mut warnings: Vec<_> = failed
+        .map(
+            |Silent {
+                 backend, reason, ..
+             }| Warning::BackendUnavailable {
+                backend: backend.clone(),
+                reason: reason.clone(),
+            },
+        )
+        .collect();
     let mut devices: Vec<Device> = Vec::new();
     let mut placed = Vec::new();
     for spec in features {
@@ -279,7 +314,9 @@ pub(crate) fn register(
         let Some(device) = found else {
             let passed = passed.into_iter();
             let passed = passed.map(|(device, reason)| (device, reason.text().to_owned()));
-            let passed = passed.chain(silent.iter().cloned()).collect();
+            let without_device = silent.iter().cloned();
+            let without_device = without_device.map(|silent| (silent.backend, silent.reason));
+            let passed = passed.chain(without_device).collect();
             refusals.push(refused(&spec, wanted, passed));
             continue;
         };

@@ -35,7 +35,7 @@ pub enum Warning {
         /// Why.
         reason: String,
     },
-    /// A backend did not list or open its devices.
+    /// A backend did not list its devices, for another reason than that there are none.
     BackendUnavailable {
         /// Name of the backend.
         backend: String,
@@ -79,6 +79,13 @@ pub enum Warning {
         /// The system's reason.
         reason: String,
     },
+    /// A device lost work on frames, and computed them again. Their scores are right.
+    Repeated {
+        /// The device, as `backend:number`.
+        device: String,
+        /// How many frames.
+        frames: u64,
+    },
     /// A statement of the caller, such as a conversion that was made before.
     Note(String),
 }
@@ -96,6 +103,7 @@ impl Warning {
             Warning::Misaligned { .. } => "misaligned",
             Warning::EndedEarly { .. } => "ended-early",
             Warning::ScoresInMemory { .. } => "scores-in-memory",
+            Warning::Repeated { .. } => "frames-repeated",
             Warning::Note(_) => "note",
         }
     }
@@ -174,6 +182,16 @@ impl fmt::Display for Warning {
                 f,
                 "there is no temporary file for scores, so memory grows with the clip: {reason}"
             ),
+            Warning::Repeated { device, frames } => {
+                let were = match frames {
+                    1 => "frame was",
+                    _ => "frames were",
+                };
+                write!(
+                    f,
+                    "{frames} {were} computed again because {device} lost work"
+                )
+            }
             Warning::Note(text) => f.write_str(text),
         }
     }

@@ -31,6 +31,7 @@ use vmafx_api::{Frame, FrameJob, Ticket, Value, panic_text};
 
 use crate::alignment::Thumbnail;
 use crate::error::EngineError;
+use crate::provenance::RepeatRecord;
 use crate::registration::Plan;
 use crate::request::Input;
 
@@ -144,6 +145,23 @@ impl Work {
             true => wanted.min(self.ahead),
             false => wanted,
         }
+    }
+
+    /// What each device computed again so far, of those that did.
+    pub(crate) fn repeats(&self) -> Vec<RepeatRecord> {
+        let mut repeats: Vec<RepeatRecord> = Vec::new();
+        for plan in &self.plans {
+            let frames = plan.extractor.repeats();
+            match repeats.iter_mut().find(|of| of.device == plan.device) {
+                _ if frames == 0 => {}
+                Some(of) => of.frames = of.frames.saturating_add(frames),
+                None => repeats.push(RepeatRecord {
+                    device: plan.device.clone(),
+                    frames,
+                }),
+            }
+        }
+        repeats
     }
 
     /// The first half of the work on a frame.

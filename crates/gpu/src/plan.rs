@@ -461,6 +461,10 @@ impl ExtractorImpl for Plan {
         state.free.push(number);
         Ok(())
     }
+
+    fn repeats(&self) -> u64 {
+        self.repeated.load(Ordering::Relaxed)
+    }
 }
 
 impl Plan {

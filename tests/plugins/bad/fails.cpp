@@ -46,6 +46,10 @@ public:
         here("collect");
         values.set(0, 1.0);
     }
+    uint64_t repeats() const override {
+        here("repeats");
+        return 2;
+    }
 };
 
 class Processor final : public vmafx::Device {

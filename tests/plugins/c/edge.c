@@ -7,8 +7,8 @@
  *   edge = weight * sum(| |r[x] - r[x-1]| - |d[x] - d[x-1]| |) / ((width - 1) * height)
  *
  * The sum is a whole number below 2^53 and there is one division, so that this plugin, edge.cpp
- * and the one in Rust give the same bits. It uses nothing newer than revision 1 of plugin.h,
- * because it is also built against the header of each revision that there ever was.
+ * and the one in Rust give the same bits. It uses nothing newer than revision 1 of plugin.h
+ * without a look at the revision, because it is also built against the header of each revision that there ever was.
  */
 
 #include <vmafx/plugin.h>
@@ -112,9 +112,16 @@ static void describe(vmafx_plugin_device_info *info) {
 
 static vmafx_plugin_status device_count(vmafx_plugin_backend_object *object, uint32_t *count,
                                         vmafx_plugin_error *error) {
-    (void)object, (void)error;
+    (void)object;
+#ifdef EDGE_ABSENT
+    *count = 0;
+    return fail(error, VMAFX_PLUGIN_STATUS_NOT_FOUND, "edge runtime",
+                "no libedge.so.1 in the library path");
+#else
+    (void)error;
     *count = 1;
     return OK;
+#endif
 }
 
 static vmafx_plugin_status device_info(vmafx_plugin_backend_object *object, uint32_t index,
@@ -279,6 +286,14 @@ static vmafx_plugin_status extractor_collect(vmafx_plugin_extractor_object *extr
     return OK;
 }
 
+/* What came after revision 1, where the header has it and somebody wants it. */
+#if defined(EDGE_REPEATS) && VMAFX_PLUGIN_ABI_REVISION >= 2
+static uint64_t extractor_repeats(vmafx_plugin_extractor_object *extractor) {
+    (void)extractor;
+    return EDGE_REPEATS;
+}
+#endif
+
 /* The entry. */
 
 static const vmafx_plugin_backend backend = {
@@ -293,6 +308,9 @@ static const vmafx_plugin_backend backend = {
     .extractor_destroy = extractor_destroy,
     .extractor_submit = extractor_submit,
     .extractor_collect = extractor_collect,
+#if defined(EDGE_REPEATS) && VMAFX_PLUGIN_ABI_REVISION >= 2
+    .extractor_repeats = extractor_repeats,
+#endif
 };
 static const vmafx_plugin_backend *const backends[] = {&backend};
 

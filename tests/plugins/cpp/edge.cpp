@@ -29,6 +29,9 @@ public:
 
     uint32_t columns() const override { return static_cast<uint32_t>(weights_.size()); }
     uint32_t history() const override { return looks_back_ ? 1 : 0; }
+#ifdef EDGE_REPEATS
+    uint64_t repeats() const override { return EDGE_REPEATS; }
+#endif
 
     void score(const vmafx::Job &job, vmafx::Values values) override {
         const vmafx::Plane reference = job.reference().plane(0), distorted = job.distorted().plane(0);

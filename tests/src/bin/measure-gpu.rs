@@ -174,8 +174,8 @@ fn measure(
         .into_iter()
         .map(|[reference, distorted]| {
             Ok(FramePair {
-                reference: Arc::new(placed(reference, place, device, runtime)?),
-                distorted: Arc::new(placed(distorted, place, device, runtime)?),
+                reference: placed(reference, place, device, runtime)?,
+                distorted: placed(distorted, place, device, runtime)?,
             })
         })
         .collect::<Result<Vec<_>, Failure>>()?;
@@ -314,20 +314,22 @@ fn expected(plan: &PlanRequest<'_>) -> Result<Vec<Value>, Failure> {
     Ok(values)
 }
 
-/// The frame in memory of another kind. Memory of the device is never freed: the program ends
-/// before it is short of it.
+/// The frame in memory of another kind. Memory of the device is never freed, nor is pinned memory:
+/// the program ends before it is short of them.
 fn placed(
     mut frame: HostFrame,
     place: Place,
     device: &Device,
     runtime: &Arc<dyn Runtime>,
-) -> Result<Frame, Failure> {
+) -> Result<Arc<Frame>, Failure> {
     match place {
-        Place::Pageable => Ok(frame.into()),
+        Place::Pageable => Ok(Arc::new(frame.into())),
         Place::Pinned => {
             let _current = enter(runtime)?;
             pin(frame.bytes_mut())?;
-            Ok(frame.into())
+            let frame = Arc::new(Frame::from(frame));
+            std::mem::forget(frame.clone());
+            Ok(frame)
         }
         Place::Device => {
             let format = *frame.format();
@@ -373,7 +375,7 @@ fn placed(
                     NativeFence::none(),
                 )
             };
-            Ok(device.import(&descriptor)?.into())
+            Ok(Arc::new(device.import(&descriptor)?.into()))
         }
     }
 }

@@ -109,7 +109,7 @@ unsafe fn check_table(
     let own = unsafe { sized::read(table) }.map_err(|error| refused(what, &error))?;
     let backend = functions!(own: device_count, device_info, device_open, device_close,
         device_supports, device_prepare, extractor_destroy, extractor_admits, extractor_submit,
-        extractor_collect, query);
+        extractor_collect, query, extractor_repeats);
     for (field, address) in backend {
         if let Some(address) = address {
             check_function(

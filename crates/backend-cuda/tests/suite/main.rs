@@ -106,7 +106,7 @@ impl Driver {
     }
 
     fn backend(&self) -> Option<Backend> {
-        backend(Cuda::with_library(&self.file))
+        backend(Cuda::with_library(&self.file).without_cache())
     }
 }
 

@@ -38,16 +38,12 @@ fn sums_are_those_of_the_scalar_reference() {
             }
             let values = collect(&plan, &job(format, 9)).unwrap();
             assert_eq!(values, expected(format, 9, plan.columns()));
+            // Recorded as graphs, one a slot, where the runtime's are finished.
+            let graphs = machine.sim.json("objects")["execs"].as_u64().unwrap();
+            assert_eq!(graphs, if rocm < "6" { 0 } else { 4 }, "ROCm {rocm}");
         }
         let counts = machine.counts();
         assert_eq!(counts["troubles"].as_array().unwrap().len(), 0, "{counts}");
-        let log = machine.sim.json("log_json");
-        let log = log.as_array().unwrap();
-        assert!(log.len() > 30);
-        let objects = machine.sim.json("objects");
-        let graphs = objects.to_string().contains("graph");
-        assert!(graphs, "{objects}");
-        drop(device);
     }
 }
 
@@ -61,7 +57,6 @@ fn nothing_runs_on_a_default_stream() {
     let plan = plan(&device, format).unwrap();
     collect(&plan, &job(format, 0)).unwrap();
     let counts = machine.counts();
-    println!("{counts:#}");
     assert_eq!(counts["default_stream"], 0, "{counts:#}");
 }
 
@@ -76,11 +71,16 @@ fn all_that_was_made_is_destroyed() {
         let plan = plan(&device, format).unwrap();
         collect(&plan, &job(format, 0)).unwrap();
     }
-    println!(
-        "{:#}\n{:#}",
-        machine.sim.json("objects"),
-        machine.sim.json("memory")
-    );
+    let objects = machine.sim.json("objects");
+    assert_eq!(objects.as_object().unwrap().len(), 8);
+    for (name, live) in objects.as_object().unwrap() {
+        assert_eq!(live, 0, "{name}");
+    }
+    let memory = machine.sim.json("memory");
+    for kind in ["device", "pinned"] {
+        assert_eq!(memory[kind]["live"], 0, "{kind}");
+        assert!(memory[kind]["ever"].as_u64().unwrap() >= 9, "{kind}");
+    }
 }
 
 #[test]
@@ -94,6 +94,8 @@ fn a_lost_dispatch_is_computed_again() {
     machine.set("drop", "vx_psnr_u8:1:2");
     let values = collect(&plan, &job(format, 0)).unwrap();
     assert_eq!(values, expected(format, 0, plan.columns()));
+    // Three planes, twice.
+    assert_eq!(machine.counts()["launches"]["vx_psnr_u8"], 6);
 }
 
 #[test]
@@ -130,6 +132,7 @@ fn failures_of_the_device_are_values() {
     let values = collect(&made, &job(format, 0)).unwrap();
     assert_eq!(values, expected(format, 0, made.columns()));
 
+    machine.set("clear_log", "");
     machine.set("fail_launch", "vx_psnr_u8:1");
     let error = collect(&made, &job(format, 1)).unwrap_err();
     assert_eq!((error.status, error.code), (Status::DEVICE, 719), "{error}");

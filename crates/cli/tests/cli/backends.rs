@@ -30,7 +30,7 @@ impl Machine {
 
     /// Installs a manifest of backend `id` for the current interface, with more `keys`.
     fn install(&self, packages: &str, id: &str, library: &Path, keys: &str) -> PathBuf {
-        let keys = format!("abi = {{ major = 1, revision = 1 }}\n{keys}");
+        let keys = format!("abi = {{ major = 1, revision = 2 }}\n{keys}");
         self.install_for(packages, id, library, &keys)
     }
 
@@ -176,7 +176,7 @@ fn each_candidate_is_explained_in_a_line() {
     let lines: Vec<_> = text.lines().collect();
     let expected = [
         (
-            "edge-c: loaded: Edges, in C 1.2.0, revision 1 of the interface, ",
+            "edge-c: loaded: Edges, in C 1.2.0, revision 2 of the interface, ",
             "gcc.so",
         ),
         ("old: refused (wrong-major at ", "9"),
@@ -315,6 +315,49 @@ fn a_feature_of_a_plugin_is_scored() {
         assert!(error.contains("17") && error.contains("16"), "{error}");
         fs::remove_file(manifest).unwrap();
     }
+}
+
+/// A machine without a backend's runtime is told of it where it is asked, and warned nowhere.
+#[test]
+fn a_backend_without_a_device_is_information() {
+    let machine = Machine::new();
+    let edge = compile("gcc", "c/edge.c", machine.folder.path(), &["-DEDGE_ABSENT"]);
+    machine.install("local", "edge-c", &edge, "");
+    let why = "no libedge.so.1 in the library path";
+    let explained = run(machine.vmafx("backends --explain")).ok().stdout;
+    let lines: Vec<_> = explained.lines().collect();
+    assert!(lines[0].starts_with("edge-c: loaded: "), "{explained}");
+    assert_eq!(lines[1], format!("  no device: {why}"), "{explained}");
+    let listed = run(machine.vmafx("backends")).ok().stdout;
+    assert!(
+        listed.contains(&format!("\n  no device: {why}\n")),
+        "{listed}"
+    );
+    let list = run(machine.vmafx("backends --json")).ok().stdout;
+    let list: Value = serde_json::from_str(&list).unwrap();
+    let own = |name: &str| {
+        let mut backends = list["backends"].as_array().unwrap().iter();
+        let found = backends.find(|backend| backend["name"] == name);
+        found.unwrap().clone()
+    };
+    assert_eq!(own("edge-c")["absent"], why);
+    assert_eq!(own("edge-c")["error"], Value::Null);
+    assert_eq!(own("cpu")["absent"], Value::Null);
+
+    let report = machine.path("report.json");
+    let score = format!(
+        "score synth:tex177_8_codec/ref synth:tex177_8_codec/dis --feature psnr \
+         --no-prediction --json -o {}",
+        report.display()
+    );
+    let done = run(machine.vmafx(&score)).ok();
+    assert!(!done.stderr.contains("warning"), "{}", done.stderr);
+    assert_eq!(provenance(&report)["warnings"], serde_json::json!([]));
+    let error = run(machine.vmafx(&format!("{score} --backend edge-c"))).fails("backend");
+    assert_eq!(
+        error.lines().last().unwrap(),
+        format!("vmafx: error[backend]: there is no device `edge-c` on this machine: {why}")
+    );
 }
 
 /// Filters act on identifiers, those of built-in backends among them.

@@ -258,7 +258,7 @@ fn a_manifest_is_compared_with_its_library() {
         let text = format!(
             "manifest_version = 1\n[backend]\nid = \"cpu\"\nname = \"CPU\"\n\
              version = \"{version}\"\nlicense = \"Apache-2.0 OR MIT\"\n\
-             abi = {{ major = 1, revision = 1 }}\n\
+             abi = {{ major = 1, revision = 2 }}\n\
              library = {{ {} = \"{}\" }}\n",
             vmafx_api::loader::platform(),
             library.display()

@@ -70,6 +70,7 @@ fn write_provenance(provenance: &Provenance, out: &mut dyn Write) -> io::Result<
         frames,
         models,
         features,
+        repeats,
         options,
         warnings,
     } = provenance;
@@ -120,6 +121,11 @@ fn write_provenance(provenance: &Provenance, out: &mut dyn Write) -> io::Result<
         element(out, 2, "feature", &attributes, End::Open)?;
         write_options(&feature.options, 3, out)?;
         writeln!(out, "    </feature>")?;
+    }
+    for repeat in repeats {
+        let attributes: [(_, &dyn Display); 2] =
+            [("device", &repeat.device), ("frames", &repeat.frames)];
+        element(out, 2, "repeats", &attributes, End::Empty)?;
     }
     write_options(options, 2, out)?;
     for warning in warnings {

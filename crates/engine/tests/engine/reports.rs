@@ -287,3 +287,68 @@ fn sparse_reports_parse() {
     elements(&xml);
     assert!(outcome.fps() > 0.0);
 }
+
+/// What a device lost and did again is told in every report that has room for it, by device; of
+/// devices that lost nothing nothing is said.
+#[test]
+fn lost_work_is_told() {
+    let run = |repeats: u64, alone: bool| {
+        let losing = Behaviour {
+            refuses: match alone {
+                true => Vec::new(),
+                false => vec![("probe", "not here")],
+            },
+            repeats,
+            priority: 10,
+            ..Behaviour::default()
+        };
+        let list = [
+            Fake::named("losing", losing),
+            Fake::named("sound", Behaviour::default()),
+        ];
+        // Every third frame, so a device has two plans if it computes both: `step` sees all.
+        let mut request = request(&["step", "probe"], 2);
+        request.subsample = std::num::NonZeroU32::new(3).unwrap();
+        let mut context = Context::with_backends(format(16, 16, 8), request, &list).unwrap();
+        feed(&mut context, 6).unwrap();
+        context.finish().unwrap()
+    };
+    let outcome = run(3, false);
+    let repeats = &outcome.provenance().repeats;
+    assert_eq!(repeats.len(), 1);
+    assert_eq!((&*repeats[0].device, repeats[0].frames), ("losing:0", 3));
+    let told = outcome.warnings().last().unwrap();
+    assert_eq!(told.code(), "frames-repeated");
+    assert_eq!(
+        told.to_string(),
+        "3 frames were computed again because losing:0 lost work"
+    );
+    let json = report(&outcome, OutputFormat::Json, Precision::Max);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let written = &json["provenance"]["repeats"];
+    assert_eq!(
+        *written,
+        serde_json::json!([{ "device": "losing:0", "frames": 3 }])
+    );
+    let xml = report(&outcome, OutputFormat::Xml, Precision::Max);
+    assert!(
+        xml.contains("<repeats device=\"losing:0\" frames=\"3\" />"),
+        "{xml}"
+    );
+    assert_eq!(
+        run(1, false).warnings().last().unwrap().to_string(),
+        "1 frame was computed again because losing:0 lost work"
+    );
+    let both = run(3, true);
+    assert_eq!(both.provenance().repeats[0].frames, 6, "of two plans");
+    let sound = run(0, false);
+    assert!(sound.provenance().repeats.is_empty());
+    assert!(
+        sound
+            .warnings()
+            .iter()
+            .all(|w| w.code() != "frames-repeated")
+    );
+    let xml = report(&sound, OutputFormat::Xml, Precision::Max);
+    assert!(!xml.contains("<repeats"), "{xml}");
+}

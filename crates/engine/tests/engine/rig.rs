@@ -208,6 +208,8 @@ pub(crate) struct Behaviour {
     pub(crate) jitter: bool,
     /// Whether the runtime is out of order.
     pub(crate) silent: bool,
+    /// Whether there is no runtime on this machine.
+    pub(crate) absent: bool,
     /// Values a frame that the plan says it gives, if that is a lie.
     pub(crate) lies: Option<usize>,
     /// Where it comes among backends.
@@ -220,6 +222,8 @@ pub(crate) struct Behaviour {
     pub(crate) describes: Vec<FeatureDescription>,
     /// Frames that its device wants in flight, if several.
     pub(crate) in_flight: Option<usize>,
+    /// Frames that it says it computed again.
+    pub(crate) repeats: u64,
     /// Frames on which it fails when they are collected.
     pub(crate) fails_late: Vec<u64>,
     /// What is on the devices that share it.
@@ -349,6 +353,10 @@ impl BackendImpl for Fake {
 
     fn devices(&self) -> Result<Vec<DeviceInfo>, ApiError> {
         self.behaviour.asked.fetch_add(1, Ordering::SeqCst);
+        if self.behaviour.absent {
+            let message = "no libfake.so.1 in the library path";
+            return Err(ApiError::new(Status::NOT_FOUND, "fake runtime", message));
+        }
         match self.behaviour.silent {
             true => Err(ApiError::new(
                 Status::DEVICE,
@@ -561,6 +569,10 @@ impl ExtractorImpl for FakePlan {
         let result = self.results.lock().unwrap().remove(&ticket.0);
         values.copy_from_slice(&result.expect("every ticket is collected once"));
         Ok(())
+    }
+
+    fn repeats(&self) -> u64 {
+        self.behaviour.repeats
     }
 }
 

@@ -202,6 +202,55 @@ fn all_refusals_are_told_at_once() {
     assert_eq!(error.kind(), ErrorKind::Feature);
 }
 
+/// A machine without the runtime or the hardware of a backend is an ordinary one; only whoever
+/// asks for that backend is told.
+#[test]
+fn a_backend_without_a_device_here_is_no_failure() {
+    let absent = Behaviour {
+        absent: true,
+        priority: 50,
+        ..Behaviour::default()
+    };
+    let list = backends(&[("one", absent.clone()), ("two", Behaviour::default())]);
+    let make = |list: &[_], wanted: Option<&str>| {
+        let mut request = request(&["probe"], 1);
+        request.device = wanted.map(str::to_owned);
+        Context::with_backends(format(16, 16, 8), request, list)
+    };
+    let context = make(&list, None).unwrap();
+    assert_eq!(context.warnings(), []);
+    assert_eq!(context.features()[0].backend, "two");
+    for wanted in ["one", "one:0"] {
+        let error = make(&list, Some(wanted)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "there is no device `{wanted}` on this machine: no libfake.so.1 in \
+                 the library path"
+            )
+        );
+        assert_eq!(error.kind(), ErrorKind::Backend);
+    }
+    let text = make(&list[..1], None).unwrap_err().to_string();
+    assert_eq!(
+        text,
+        "feature `probe` runs on no device: one: no libfake.so.1 in the library path"
+    );
+    // One that is listed and does not open is passed over, and that is told.
+    let gone = Behaviour {
+        gone: true,
+        priority: 50,
+        ..Behaviour::default()
+    };
+    let list = backends(&[("one", gone), ("two", Behaviour::default())]);
+    let context = make(&list, None).unwrap();
+    assert!(
+        matches!(context.warnings(), [Warning::Fallback { from, .. }] if from == "one:0"),
+        "{:?}",
+        context.warnings()
+    );
+}
+
 #[test]
 fn a_backend_that_does_not_answer_is_named() {
     let silent = Behaviour {

@@ -103,7 +103,9 @@ fn branches_fork_and_join_by_events() {
     let (a, b, note) = (hip.malloc(256), hip.malloc(256), hip.malloc(256));
     let gate = Gate::default();
     hip.write(a, &[1; 64]);
+    let start = Gate::default();
     begin(&hip, first, GLOBAL);
+    hip.host(first, &start);
     hip.launch(kernel, 1, 64, &words(a, 1), first);
     hip.record(fork, first);
     hip.wait(second, fork);
@@ -122,6 +124,10 @@ fn branches_fork_and_join_by_events() {
     ok!(hip, hipStreamIsCapturing(second => usize, &mut status => *mut u32));
     assert_eq!(status, 0, "the joined stream is free again");
     launch(&hip, exec, first);
+    // Neither branch goes before what it comes from.
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    assert_eq!(hip.read::<1>(note), [0xfbfb_fbfb]);
+    start.open();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while hip.read::<1>(note) != [2] {
         assert!(

@@ -246,6 +246,45 @@ fn a_failed_launch_is_told_by_what_follows() {
 }
 
 #[test]
+fn a_fault_ends_the_process_on_request_of_the_environment() {
+    let name = "misbehaviour::a_fault_ends_the_process_on_request_of_the_environment";
+    if in_child() {
+        let hip = Hip::new();
+        let (kernel, stream) = (hip.kernel("probe_add"), hip.stream(NON_BLOCKING));
+        hip.launch(kernel, 1, 64, &word(0x10), stream);
+        call!(hip, hipStreamSynchronize(stream => usize));
+        return;
+    }
+    let ended = child(name, "1");
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&ended.status),
+        Some(libc::SIGABRT)
+    );
+    let text = String::from_utf8_lossy(&ended.stderr);
+    assert!(
+        text.contains("thread 0: memory access fault at address 0x10"),
+        "{text}"
+    );
+    assert!(child(name, "0").status.success());
+}
+
+const CHILD: &str = "HIPSIM_SUITE_CHILD";
+
+fn in_child() -> bool {
+    std::env::var_os(CHILD).is_some()
+}
+
+/// Runs one test of this program in a process of its own.
+fn child(name: &str, abort_on_fault: &str) -> std::process::Output {
+    std::process::Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", name])
+        .env(CHILD, "1")
+        .env("VMAFX_HIPSIM_ABORT_ON_FAULT", abort_on_fault)
+        .output()
+        .expect("a child process")
+}
+
+#[test]
 fn calls_fail_by_name_and_number() {
     let hip = Hip::new();
     hip.set("fail", "hipMalloc:2:2, hipStreamCreateWithFlags:1:999:2");
@@ -284,13 +323,17 @@ fn pageable_memory_is_read_late_unless_asked_otherwise() {
     let late = |pageable: &str| {
         let hip = Hip::new();
         hip.set("pageable", pageable);
-        hip.set("delay_us", "30000");
-        let (stream, at) = (hip.stream(NON_BLOCKING), hip.malloc(4));
+        let (stream, at, gate) = (hip.stream(NON_BLOCKING), hip.malloc(4), Gate::default());
         let source = std::cell::Cell::new(1u32);
+        hip.host(stream, &gate);
+        if pageable == "sync" {
+            // The call does not return before the copy is done.
+            gate.open();
+        }
         hip.copy(at, source.as_ptr() as usize, 4, H2D, stream);
         source.set(2);
+        gate.open();
         hip.synchronize(stream);
-        hip.set("delay_us", "0");
         hip.read::<1>(at)[0]
     };
     assert_eq!(late("async"), 2);
@@ -322,31 +365,52 @@ fn the_log_as_an_array() {
 
 #[test]
 fn a_thousand_rounds_leave_nothing_behind() {
+    // Other tests of a process map memory and begin threads meanwhile.
+    if !in_child() {
+        let output = child("misbehaviour::a_thousand_rounds_leave_nothing_behind", "0");
+        assert!(output.status.success(), "{output:?}");
+        return;
+    }
     let hip = Hip::new();
+    hip.set("log_limit", "10");
     let image = code_object(crate::hip::TARGET);
     let round = || {
         let (stream, event, at) = (hip.stream(NON_BLOCKING), hip.event(), hip.malloc(5000));
         let module = hip.load(&image).unwrap();
         let kernel = hip.function(module, "probe_add").unwrap();
+        ok!(hip, hipStreamBeginCapture(stream => usize, 1 => u32));
         hip.launch(kernel, 1, 64, &word(at), stream);
+        let (mut graph, mut exec) = (0usize, 0usize);
+        ok!(hip, hipStreamEndCapture(stream => usize, &mut graph => *mut usize));
+        ok!(hip, hipGraphInstantiateWithFlags(
+            &mut exec => *mut usize, graph => usize, 0 => u64,
+        ));
+        ok!(hip, hipGraphLaunch(exec => usize, stream => usize));
         hip.record(event, stream);
         hip.synchronize(stream);
+        ok!(hip, hipGraphExecDestroy(exec => usize));
+        ok!(hip, hipGraphDestroy(graph => usize));
         ok!(hip, hipFree(at => usize));
         ok!(hip, hipEventDestroy(event => usize));
         ok!(hip, hipModuleUnload(module => usize));
         ok!(hip, hipStreamDestroy(stream => usize));
     };
     let state = || {
-        let status = std::fs::read_to_string("/proc/self/maps").unwrap();
-        (hip.sim.query("objects"), status.lines().count())
+        let lines = |file| std::fs::read_to_string(file).unwrap().lines().count();
+        let threads = std::fs::read_dir("/proc/self/task").unwrap().count();
+        (hip.sim.query("objects"), lines("/proc/self/maps"), threads)
     };
-    hip.set("log_limit", "10");
     (0..600).for_each(|_| round());
-    let (objects, maps) = state();
+    let (objects, maps, threads) = state();
     (0..400).for_each(|_| round());
     let after = state();
     assert_eq!(after.0, objects);
     assert_eq!(hip.sim.json("memory")["device"]["live"], 0);
-    // Other tests of this process map and unmap meanwhile.
-    assert!(after.1 < maps + 1500, "{maps} mappings, then {}", after.1);
+    // Threads of streams that were destroyed are on their way out.
+    assert!(after.1 < maps + 60, "{maps} mappings, then {}", after.1);
+    assert!(
+        after.2 < threads + 20,
+        "{threads} threads, then {}",
+        after.2
+    );
 }

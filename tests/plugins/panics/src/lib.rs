@@ -121,6 +121,11 @@ impl ExtractorImpl for Extractor {
         values.fill(Value::score(1.0));
         Ok(())
     }
+
+    fn repeats(&self) -> u64 {
+        here("repeats");
+        2
+    }
 }
 
 impl Drop for Extractor {
