@@ -182,22 +182,18 @@ pub struct AdmLevel {
     pub low_taps: [i32; 4],
     /// Taps of the high pass.
     pub high_taps: [i32; 4],
-    /// Share of a weighted detail in the thresholds of its neighbours.
-    pub neighbour_share: u32,
-    /// Share in the threshold of its own place.
-    pub own_share: u32,
     /// Right shifts of cubes: straight details, diagonal ones.
     pub cube_shift: [u32; 2],
     /// Right shift of a square of the original; 0 on the first level.
     pub energy_square_shift: u32,
     /// Right shift of a cube of it; 0 on the first level.
     pub energy_cube_shift: u32,
-    /// Squared cosine of the angle within which a direction is kept.
-    pub cosine_squared: f32,
     /// Whether there are any sums.
     pub scored: u32,
     /// Whether there are those of the impairment.
     pub with_impairment: u32,
+    /// 0.
+    pub reserved: u32,
     /// Number of the first accumulator, counted in words from the results: nine rows of words, one
     /// for each scored row: restored, impairment, original, three bands each.
     pub accumulators: u32,

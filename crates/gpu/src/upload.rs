@@ -12,12 +12,12 @@ use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use vmafx_api::{ApiError, FrameFormat, FrameRef, KeptFrame, Samples, Status};
+use vmafx_api::{ApiError, FrameFormat, FrameRef, HostView, KeptFrame, Samples, Status};
 
 use crate::args::Plane;
 use crate::card::Card;
 use crate::resources::{DeviceMemory, Event, PinnedMemory, Stream};
-use crate::runtime::Extent;
+use crate::runtime::{Extent, Runtime, enter};
 
 /// Rows begin at multiples of this many bytes.
 const PITCH: usize = 256;
@@ -69,11 +69,24 @@ pub(crate) struct Upload {
     kept: Option<KeptFrame>,
     shape: Arc<Shape>,
     free: Arc<Mutex<Vec<Buffers>>>,
+    runtime: Arc<dyn Runtime>,
+}
+
+impl Buffers {
+    /// Waits until no copy into them is under way.
+    fn settle(&self, runtime: &Arc<dyn Runtime>) {
+        if let (true, Ok(_current)) = (self.used, enter(runtime)) {
+            // A failure is the device's end, and with it that of the copy.
+            let _ = self.ready.await_reached();
+        }
+    }
 }
 
 impl Drop for Upload {
     fn drop(&mut self) {
         if let Some(Ok(buffers)) = self.filled.take() {
+            // A frame that never came to its kernels may still be on its way.
+            buffers.settle(&self.runtime);
             lock(&self.free).push(buffers);
         }
     }
@@ -154,6 +167,7 @@ impl Uploads {
                     kept,
                     shape: self.shape.clone(),
                     free: self.free.clone(),
+                    runtime: self.card.runtime().clone(),
                 });
                 if remember && again && upload.kept.is_some() {
                     recent.push_back(upload.clone());
@@ -208,6 +222,24 @@ impl Uploads {
             buffers.ready.await_reached().map_err(failed)?;
         }
         let kept = upload.kept.is_some() && self.is_pinned(frame);
+        if let Err(error) = self.enqueue(view, kept, &mut buffers) {
+            // What was enqueued before the failure still reads and writes.
+            let _ = self.stream.synchronize();
+            return Err(error);
+        }
+        Ok(buffers)
+    }
+
+    /// Enqueues the copies of a frame into buffers of which no copy is under way; `kept` says
+    /// that its samples stay where they are until then.
+    fn enqueue(
+        &self,
+        view: &HostView<'_>,
+        kept: bool,
+        buffers: &mut Buffers,
+    ) -> Result<(), ApiError> {
+        let card = &self.card;
+        let failed = |error| card.failed(error);
         let sources = self.shape.planes.iter().enumerate().map(|(index, shape)| {
             let plane = view.plane(index).ok_or_else(|| {
                 let message = format!("plane {index} is missing");
@@ -262,8 +294,7 @@ impl Uploads {
         }
         buffers.ready.record(&self.stream).map_err(failed)?;
         buffers.used = true;
-        self.stream.submit().map_err(failed)?;
-        Ok(buffers)
+        self.stream.submit().map_err(failed)
     }
 }
 
