@@ -70,6 +70,8 @@ struct Branch {
 pub(crate) enum Lost {
     /// The results are of another launch.
     Sequence { found: u64, expected: u64 },
+    /// The copy of a frame did not arrive before its kernels ran.
+    Upload,
     /// A kernel ran another number of blocks than were launched.
     Blocks {
         kernel: &'static str,
@@ -84,6 +86,7 @@ impl std::fmt::Display for Lost {
             Lost::Sequence { found, expected } => {
                 write!(f, "the results bear the number {found}, not {expected}")
             }
+            Lost::Upload => f.write_str("the copy of a frame did not arrive"),
             Lost::Blocks {
                 kernel,
                 ran,
@@ -264,6 +267,11 @@ impl Slot {
     pub(crate) fn check(&self) -> Result<(), Lost> {
         let words = &self.words;
         let (found, expected) = (words[SEQUENCE_WORD], self.job.sequence);
+        // What `vx_begin` leaves when a frame has not arrived; the words are zeroed before a launch,
+        // too, but then its counters are.
+        if found == 0 && words[COUNTER_WORD..].iter().any(|&ran| ran != 0) {
+            return Err(Lost::Upload);
+        }
         if found != expected {
             return Err(Lost::Sequence { found, expected });
         }
