@@ -84,7 +84,11 @@ impl std::fmt::Display for Lost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Lost::Sequence { found, expected } => {
-                write!(f, "the results bear the number {found}, not {expected}")
+                write!(
+                    f,
+                    "the results bear the number {found}, not {expected}: vx_begin or a copy \
+                     beside it was lost"
+                )
             }
             Lost::Upload => f.write_str("the copy of a frame did not arrive"),
             Lost::Blocks {
