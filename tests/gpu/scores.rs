@@ -12,7 +12,7 @@ pub(crate) const CASE: Case = Case {
     name: "scores_equal_the_cpu",
     children: &[
         child("tex177_8_codec", GRAPHS, 300),
-        child("tex177_10_codec", GRAPHS, 300),
+        child("tex352_10_420", GRAPHS, 300),
         child("tex177_8_codec", NO_GRAPHS, 300),
     ],
     run,
@@ -71,6 +71,9 @@ fn apart(mut report: Value, backend: &str) -> (Value, Vec<String>) {
         feature["name"].to_string()
     });
     let features = features.collect();
-    assert_eq!(provenance["warnings"], Value::Array(Vec::new()));
+    // That the models are for larger pictures is all there is to say.
+    for warning in provenance["warnings"].as_array().unwrap() {
+        assert_eq!(warning["code"], "model-size", "{warning}");
+    }
     (report, features)
 }

@@ -65,6 +65,15 @@ struct Branch {
     launches: Vec<Launch>,
 }
 
+/// What becomes of work that is enqueued.
+#[derive(Clone, Copy, Debug)]
+enum Batches {
+    /// It runs, and is handed over before another stream waits for it.
+    Submitted,
+    /// It becomes part of a graph, which the runtime hands over as a whole.
+    Recorded,
+}
+
 /// A dispatch that is not in the results as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
@@ -152,7 +161,7 @@ impl Slot {
         };
         if runtime.has_graphs() {
             let _current = enter(runtime)?;
-            match slot.main.recorded(|| slot.enqueue()) {
+            match slot.main.recorded(|| slot.enqueue(Batches::Recorded)) {
                 Ok(graph) => slot.graph = Some(graph),
                 Err(error) if error.fault == Fault::NotSupported => {}
                 Err(error) => return Err(error),
@@ -196,19 +205,19 @@ impl Slot {
             // waits for `done` before it goes; frames are held; the graph's last launch is
             // complete, because the slot was released.
             Some(graph) => unsafe { self.main.launch_graph(graph) }?,
-            None => {
-                self.enqueue()?;
-                for branch in &self.branches {
-                    branch.stream.submit()?;
-                }
-            }
+            None => self.enqueue(Batches::Submitted)?,
         }
         self.done.record(&self.main)?;
         self.main.submit()
     }
 
     /// Enqueues the work of one frame.
-    fn enqueue(&self) -> Answer<()> {
+    fn enqueue(&self, batches: Batches) -> Answer<()> {
+        // An event that the runtime still holds back may pass for one that was reached.
+        let hand_over = |stream: &Stream| match batches {
+            Batches::Submitted => stream.submit(),
+            Batches::Recorded => Ok(()),
+        };
         let to = (self.arena.address(), JOB_BYTES);
         let from = (self.pinned.pointer().cast_const(), JOB_BYTES);
         let extent = Extent {
@@ -222,6 +231,7 @@ impl Slot {
         unsafe { self.main.launch(&self.begin) }?;
         if !self.branches.is_empty() {
             self.forked.record(&self.main)?;
+            hand_over(&self.main)?;
         }
         for branch in &self.branches {
             branch.stream.wait(&self.forked)?;
@@ -230,6 +240,7 @@ impl Slot {
                 unsafe { branch.stream.launch(launch) }?;
             }
             branch.joined.record(&branch.stream)?;
+            hand_over(&branch.stream)?;
         }
         for launch in &self.launches {
             // SAFETY: as above.
