@@ -23,15 +23,27 @@ typedef i32 i32x2 __attribute__((ext_vector_type(2)));
 
 // Two columns of two rows of samples, row by row, as they lie in a tile.
 template <typename S> struct AdmCell;
-template <> struct AdmCell<u8> { typedef u32 Words; };
-template <> struct AdmCell<u16> { typedef u32x2 Words; };
-template <> struct AdmCell<i16> { typedef u32x2 Words; };
-template <> struct AdmCell<i32> { typedef u32x4 Words; };
+template <> struct AdmCell<u8> {
+    typedef u32 Words;
+};
+template <> struct AdmCell<u16> {
+    typedef u32x2 Words;
+};
+template <> struct AdmCell<i16> {
+    typedef u32x2 Words;
+};
+template <> struct AdmCell<i32> {
+    typedef u32x4 Words;
+};
 
 // The cell of two samples of a row and two of the next.
 VX_INLINE u32 adm_cell(u8 a, u8 b, u8 c, u8 d) { return a | b << 8 | c << 16 | (u32)d << 24; }
-VX_INLINE u32x2 adm_cell(u16 a, u16 b, u16 c, u16 d) { return {a | (u32)b << 16, c | (u32)d << 16}; }
-VX_INLINE u32x2 adm_cell(i16 a, i16 b, i16 c, i16 d) { return adm_cell((u16)a, (u16)b, (u16)c, (u16)d); }
+VX_INLINE u32x2 adm_cell(u16 a, u16 b, u16 c, u16 d) {
+    return {a | (u32)b << 16, c | (u32)d << 16};
+}
+VX_INLINE u32x2 adm_cell(i16 a, i16 b, i16 c, i16 d) {
+    return adm_cell((u16)a, (u16)b, (u16)c, (u16)d);
+}
 VX_INLINE u32x4 adm_cell(i32 a, i32 b, i32 c, i32 d) { return {(u32)a, (u32)b, (u32)c, (u32)d}; }
 
 // Cell `at` of 16 bytes of a row and 16 of the next.
@@ -46,12 +58,18 @@ VX_INLINE u32x4 adm_cell(i32, u32x4 row, u32x4 next, u32 at) {
 }
 
 // Sample `column` of row `row` of a cell.
-VX_INLINE i32 adm_sample(u8, u32 cell, u32 row, u32 column) { return cell >> (16 * row + 8 * column) & 255; }
-VX_INLINE i32 adm_sample(u16, u32x2 cell, u32 row, u32 column) { return cell[row] >> 16 * column & 65535; }
+VX_INLINE i32 adm_sample(u8, u32 cell, u32 row, u32 column) {
+    return cell >> (16 * row + 8 * column) & 255;
+}
+VX_INLINE i32 adm_sample(u16, u32x2 cell, u32 row, u32 column) {
+    return cell[row] >> 16 * column & 65535;
+}
 VX_INLINE i32 adm_sample(i16, u32x2 cell, u32 row, u32 column) {
     return column ? (i32)cell[row] >> 16 : (i16)cell[row];
 }
-VX_INLINE i32 adm_sample(i32, u32x4 cell, u32 row, u32 column) { return (i32)cell[2 * row + column]; }
+VX_INLINE i32 adm_sample(i32, u32x4 cell, u32 row, u32 column) {
+    return (i32)cell[2 * row + column];
+}
 
 // The sample that stands for sample `at` of `n`: the first one mirrors, the last one is repeated.
 // Far outside it is any sample.
@@ -65,7 +83,8 @@ VX_INLINE i32 adm_filter(const i32 (&taps)[4], i32 a, i32 b, i32 c, i32 d, u32 s
     u32 sum = start + (u32)taps[0] * (u32)a + (u32)taps[1] * (u32)b;
     return (i32)(sum + (u32)taps[2] * (u32)c + (u32)taps[3] * (u32)d) >> shift;
 }
-VX_INLINE i32 adm_wide_filter(const i32 (&taps)[4], i32 a, i32 b, i32 c, i32 d, u64 half, u32 shift) {
+VX_INLINE i32 adm_wide_filter(const i32 (&taps)[4], i32 a, i32 b, i32 c, i32 d, u64 half,
+                              u32 shift) {
     i64 sum = (i64)adm_half(half, shift) + adm_wide(taps[0], a) + adm_wide(taps[1], b);
     return adm_signed((i32)((sum + adm_wide(taps[2], c) + adm_wide(taps[3], d)) >> shift));
 }
@@ -84,8 +103,8 @@ struct AdmPart {
 };
 
 // The weights of a place: `toward[band]` has the sign `sign[band]`.
-template <u32 LEVEL>
-VX_INLINE AdmPart adm_weigh(const VxAdmLevelArgs &args, const u32 (&magnitude)[3], const i32 (&sign)[3]) {
+template <u32 LEVEL> VX_INLINE AdmPart adm_weigh(const VxAdmLevelArgs &args,
+                                                 const u32 (&magnitude)[3], const i32 (&sign)[3]) {
     AdmPart part;
     i32 spread = 0, own = 0;
     for (u32 band = 0; band < 3; band++) {
@@ -96,7 +115,8 @@ VX_INLINE AdmPart adm_weigh(const VxAdmLevelArgs &args, const u32 (&magnitude)[3
             spread += adm_first_share(ADM_FIRST_NEIGHBOUR_SHARE, weighed);
             own += adm_first_share(ADM_FIRST_OWN_SHARE, weighed);
         } else {
-            weighed = part.magnitude[band] = adm_later_weighed(args.factors[band], magnitude[band], sign[band]);
+            weighed = part.magnitude[band] =
+                adm_later_weighed(args.factors[band], magnitude[band], sign[band]);
             spread = adm_add(spread, adm_later_share(ADM_NEIGHBOUR_SHARE, weighed));
             own = adm_add(own, adm_later_share(ADM_OWN_SHARE, weighed));
         }
@@ -145,7 +165,8 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
         reference = args.source[0] + sizeof(S), distorted = args.source[1] + sizeof(S);
         reference_pitch = distorted_pitch = args.source_pitch;
     }
-    const bool aligned = LEVEL > 0 || ((reference | distorted | reference_pitch | distorted_pitch) & 15) == 0;
+    const bool aligned =
+        LEVEL > 0 || ((reference | distorted | reference_pitch | distorted_pitch) & 15) == 0;
     u32 all = 0;
     // Brings a chunk of pairs of columns: each thread two rows of either picture, and four of them
     // a piece of the two rows behind the last.
@@ -154,7 +175,8 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
         const i32 column = 2 * chunk * CHUNK - MARGIN;
         if (aligned && column >= 0 && column + 2 * CHUNK <= samples) {
             const i32 line = 2 * y - 1, more = 2 * (top + THREADS) - 1;
-            const u32 upper = (u32)adm_inside(line, lines), lower = (u32)adm_inside(line + 1, lines);
+            const u32 upper = (u32)adm_inside(line, lines),
+                      lower = (u32)adm_inside(line + 1, lines);
 #pragma unroll
             for (u32 image = 0; image < 2; image++) {
                 const u64 at = (image ? distorted : reference) + (u64)(u32)column * sizeof(S);
@@ -164,8 +186,10 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
                 u32x4 v[3] = {a[0], a[1]}, w[3] = {b[0], b[1]};
                 const bool behind = thread >> 1 == (i32)image;
                 if (behind) {
-                    v[2] = vx_at<const u32x4>(at + (u32)adm_inside(more, lines) * pitch)[thread & 1];
-                    w[2] = vx_at<const u32x4>(at + (u32)adm_inside(more + 1, lines) * pitch)[thread & 1];
+                    v[2] =
+                        vx_at<const u32x4>(at + (u32)adm_inside(more, lines) * pitch)[thread & 1];
+                    w[2] = vx_at<const u32x4>(at +
+                                              (u32)adm_inside(more + 1, lines) * pitch)[thread & 1];
                 }
 #pragma unroll
                 for (u32 half = 0; half < 3; half++) {
@@ -177,7 +201,8 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
                     }
 #pragma unroll
                     for (i32 k = 0; k < CHUNK / 2; k++)
-                        tile[image][first + k][half == 2 ? THREADS : thread] = adm_cell(S(), v[half], w[half], k);
+                        tile[image][first + k][half == 2 ? THREADS : thread] =
+                            adm_cell(S(), v[half], w[half], k);
                 }
             }
             return;
@@ -187,12 +212,15 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
             const i32 line = 2 * (top + pair) - 1;
 #pragma nounroll
             for (u32 image = 0; image < 2; image++) {
-                const u64 at = image ? distorted : reference, pitch = image ? distorted_pitch : reference_pitch;
+                const u64 at = image ? distorted : reference,
+                          pitch = image ? distorted_pitch : reference_pitch;
                 const VX_GLOBAL S *a = vx_at<const S>(at + (u32)adm_inside(line, lines) * pitch);
-                const VX_GLOBAL S *b = vx_at<const S>(at + (u32)adm_inside(line + 1, lines) * pitch);
+                const VX_GLOBAL S *b =
+                    vx_at<const S>(at + (u32)adm_inside(line + 1, lines) * pitch);
 #pragma nounroll
                 for (i32 k = 0; k < CHUNK; k++) {
-                    i32 x0 = adm_inside(column + 2 * k, samples), x1 = adm_inside(column + 2 * k + 1, samples);
+                    i32 x0 = adm_inside(column + 2 * k, samples),
+                        x1 = adm_inside(column + 2 * k + 1, samples);
                     S a0 = a[x0], a1 = a[x1], b0 = b[x0], b1 = b[x1];
                     if (LEVEL == 0 && sizeof(S) == 2) all |= (u32)a0 | (u32)a1 | (u32)b0 | (u32)b1;
                     tile[image][k][pair] = adm_cell(a0, a1, b0, b1);
@@ -222,7 +250,8 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
         i32 details[2][3], lows[2];
 #pragma unroll
         for (u32 image = 0; image < 2; image++) {
-            Cell upper = tile[image][pair & (CHUNK - 1)][row], lower = tile[image][pair & (CHUNK - 1)][row + 1];
+            Cell upper = tile[image][pair & (CHUNK - 1)][row],
+                 lower = tile[image][pair & (CHUNK - 1)][row + 1];
             AdmColumn fresh[2];
 #pragma unroll
             for (u32 k = 0; k < 2; k++) {
@@ -235,23 +264,30 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
                     fresh[k].low = adm_filter(ADM_LOW, a, b, c, d, 0, 0);
                     fresh[k].high = adm_filter(ADM_HIGH, a, b, c, d, 0, 0);
                 } else {
-                    fresh[k].low = adm_wide_filter(args.low_taps, a, b, c, d, args.vertical_half, 16);
-                    fresh[k].high = adm_wide_filter(args.high_taps, a, b, c, d, args.vertical_half, 16);
+                    fresh[k].low =
+                        adm_wide_filter(args.low_taps, a, b, c, d, args.vertical_half, 16);
+                    fresh[k].high =
+                        adm_wide_filter(args.high_taps, a, b, c, d, args.vertical_half, 16);
                 }
             }
             // A coefficient is made of the last two pairs, those of planes half a pair back.
             AdmColumn(&old)[3] = column[image];
-            AdmColumn a = old[0], b = old[1], c = LEVEL == 0 ? old[2] : fresh[0], d = fresh[LEVEL > 0];
+            AdmColumn a = old[0], b = old[1], c = LEVEL == 0 ? old[2] : fresh[0],
+                      d = fresh[LEVEL > 0];
             if (LEVEL == 0) {
                 lows[image] = adm_filter(ADM_LOW, a.low, b.low, c.low, d.low, 1 << 15, 16);
-                details[image][0] = adm_filter(ADM_LOW, a.high, b.high, c.high, d.high, 1 << 15, 16);
+                details[image][0] =
+                    adm_filter(ADM_LOW, a.high, b.high, c.high, d.high, 1 << 15, 16);
                 details[image][1] = adm_filter(ADM_HIGH, a.low, b.low, c.low, d.low, 1 << 15, 16);
-                details[image][2] = adm_filter(ADM_HIGH, a.high, b.high, c.high, d.high, 1 << 15, 16);
+                details[image][2] =
+                    adm_filter(ADM_HIGH, a.high, b.high, c.high, d.high, 1 << 15, 16);
                 old[0] = c, old[1] = fresh[0], old[2] = fresh[1];
             } else {
                 const u32 shift = LEVEL == 1 ? 15 : args.horizontal_shift;
-                a = {adm_signed(a.low), adm_signed(a.high)}, b = {adm_signed(b.low), adm_signed(b.high)};
-                auto filter = [&](const i32(&taps)[4], i32 a, i32 b, i32 c, i32 d) __attribute__((always_inline)) {
+                a = {adm_signed(a.low), adm_signed(a.high)},
+                b = {adm_signed(b.low), adm_signed(b.high)};
+                auto filter = [&](const i32(&taps)[4], i32 a, i32 b, i32 c,
+                                  i32 d) __attribute__((always_inline)) {
                     return adm_wide_filter(taps, a, b, c, d, args.horizontal_half, shift);
                 };
                 lows[image] = filter(args.low_taps, a.low, b.low, c.low, d.low);
@@ -295,8 +331,14 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
                         cubes[6 + band] += adm_wide(m * m, m);
                     } else {
                         // Of samples within the depth a detail has less than 2^31, so this fits.
-                        u32 square = (u32)((adm_wide(m, m) + adm_half(args.energy_square_unit, args.energy_square_shift + 1)) >> args.energy_square_shift);
-                        cubes[6 + band] += (adm_wide(square, m) + adm_half(args.energy_cube_half, args.energy_cube_shift)) >> args.energy_cube_shift;
+                        u32 square =
+                            (u32)((adm_wide(m, m) + adm_half(args.energy_square_unit,
+                                                             args.energy_square_shift + 1)) >>
+                                  args.energy_square_shift);
+                        cubes[6 + band] +=
+                            (adm_wide(square, m) +
+                             adm_half(args.energy_cube_half, args.energy_cube_shift)) >>
+                            args.energy_cube_shift;
                     }
                 }
             }
@@ -305,7 +347,8 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
 #pragma unroll
                 for (u32 band = 0; band < 3; band++) {
                     const u32 m = magnitude[1][band];
-                    const u32 share = adm_large_share(vx_max(m, 1u << 14), sign[0][band], most[band]);
+                    const u32 share =
+                        adm_large_share(vx_max(m, 1u << 14), sign[0][band], most[band]);
                     magnitude[0][band] = m < 1 << 14 ? magnitude[0][band] : share;
                 }
             }
@@ -313,11 +356,13 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
                 if (args.whole_gain) {
 #pragma unroll
                     for (u32 band = 0; band < 3; band++)
-                        magnitude[0][band] = adm_enhanced<LEVEL>(magnitude[0][band], most[band], args.whole_gain);
+                        magnitude[0][band] =
+                            adm_enhanced<LEVEL>(magnitude[0][band], most[band], args.whole_gain);
                 } else {
 #pragma unroll
                     for (u32 band = 0; band < 3; band++)
-                        magnitude[0][band] = adm_enhanced(magnitude[0][band], most[band], args.gain_limit);
+                        magnitude[0][band] =
+                            adm_enhanced(magnitude[0][band], most[band], args.gain_limit);
                 }
             }
 #pragma unroll
@@ -327,21 +372,25 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
                 sign[1][band] = sign[0][band] ^ added >> 31;
             }
 #pragma unroll
-            for (u32 which = 0; which < 2; which++) part[which] = adm_weigh<LEVEL>(args, magnitude[which], sign[which]);
+            for (u32 which = 0; which < 2; which++)
+                part[which] = adm_weigh<LEVEL>(args, magnitude[which], sign[which]);
         }
 
         // The one before it has both neighbours now. Where all are scored, the first one mirrors
         // and the last one is repeated.
         if (args.scored_columns[0] == 0) {
-            if (pair == width + 1) part[0].spread = before[0].spread, part[1].spread = before[1].spread;
-            if (pair == 2) two[0] = adm_add(two[0], part[0].spread), two[1] = adm_add(two[1], part[1].spread);
+            if (pair == width + 1)
+                part[0].spread = before[0].spread, part[1].spread = before[1].spread;
+            if (pair == 2)
+                two[0] = adm_add(two[0], part[0].spread), two[1] = adm_add(two[1], part[1].spread);
         }
 #pragma unroll
         for (u32 which = 0; which < 2; which++) {
             three[which] = adm_add(two[which], part[which].spread);
             two[which] = adm_add(before[which].spread, part[which].spread);
         }
-        if (pair >= three_from && pair < three_to) sums_of_three[odd][thread + 1] = i32x2{three[0], three[1]};
+        if (pair >= three_from && pair < three_to)
+            sums_of_three[odd][thread + 1] = i32x2{three[0], three[1]};
     };
 
     // The second half: masks coefficient pair - 2.
@@ -356,10 +405,13 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
             // What one part shows hides the other.
             const u32(&hidden)[3] = part[1 - which].magnitude;
             u64 *to = cubes + 3 * (1 - which);
-            to[0] += adm_seen_cube<LEVEL, 0>(hidden[0], threshold, args.square_half[0], args.cube_shift[0], args.cube_half[0]);
-            to[1] += adm_seen_cube<LEVEL, 1>(hidden[1], threshold, args.square_half[0], args.cube_shift[0], args.cube_half[0]);
-            to[2] += adm_seen_cube<LEVEL, 2>(hidden[2], threshold, args.square_half[LEVEL == 0], args.cube_shift[LEVEL == 0],
-                                             args.cube_half[LEVEL == 0]);
+            to[0] += adm_seen_cube<LEVEL, 0>(hidden[0], threshold, args.square_half[0],
+                                             args.cube_shift[0], args.cube_half[0]);
+            to[1] += adm_seen_cube<LEVEL, 1>(hidden[1], threshold, args.square_half[0],
+                                             args.cube_shift[0], args.cube_half[0]);
+            to[2] +=
+                adm_seen_cube<LEVEL, 2>(hidden[2], threshold, args.square_half[LEVEL == 0],
+                                        args.cube_shift[LEVEL == 0], args.cube_half[LEVEL == 0]);
         }
     };
 
@@ -381,8 +433,9 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
 
         // A group of low coefficients that is complete, or the last; coefficient x is at x + 1.
         const i32 group = pair & -GROUP;
-        if ((LEVEL < 2 || args.low[0]) && (pair == group + GROUP - 2 || pair + 2 > last) && group >= begin &&
-            group < end && group <= (i32)args.columns[1] && thread > 0 && thread <= ROWS && y < (i32)args.rows[1]) {
+        if ((LEVEL < 2 || args.low[0]) && (pair == group + GROUP - 2 || pair + 2 > last) &&
+            group >= begin && group < end && group <= (i32)args.columns[1] && thread > 0 &&
+            thread <= ROWS && y < (i32)args.rows[1]) {
 #pragma unroll
             for (u32 image = 0; image < 2; image++) {
                 u32x4 out;
@@ -391,7 +444,8 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
                     if (LEVEL > 0) {
                         out[k] = low[LEVEL > 0 && image][k % GROUP][thread];
                     } else {
-                        u32 a = low[0][2 * k % GROUP][thread], b = low[0][(2 * k + 1) % GROUP][thread];
+                        u32 a = low[0][2 * k % GROUP][thread],
+                            b = low[0][(2 * k + 1) % GROUP][thread];
                         out[k] = image ? a >> 16 | (b & 0xffff0000) : (a & 0xffff) | b << 16;
                     }
                 }
@@ -401,7 +455,8 @@ template <typename S, u32 LEVEL> VX_INLINE void adm_level(const VxAdmLevelArgs &
         }
     }
 
-    const u32 line = (u32)y - args.scored_rows[0], lines = args.scored_rows[1] - args.scored_rows[0];
+    const u32 line = (u32)y - args.scored_rows[0],
+              lines = args.scored_rows[1] - args.scored_rows[0];
     if (args.scored && thread > 0 && thread <= ROWS && line < lines) {
         VX_GLOBAL u64 *to = vx_at<u64>(args.frame.results) + args.accumulators + line;
 #pragma unroll
@@ -427,7 +482,8 @@ VX_KERNEL(vx_adm_rows, ROW_THREADS, VxAdmRowsArgs) {
     for (u32 row = vx_thread(); row < rows; row += ROW_THREADS) {
         // The sums of the original have no sign.
         if (sum < 6)
-            total += (u64)((i64)(from[row] + adm_half(args.masked_shift[level])) >> args.masked_shift[level]);
+            total += (u64)((i64)(from[row] + adm_half(args.masked_shift[level])) >>
+                           args.masked_shift[level]);
         else
             total += (from[row] + adm_half(args.energy_shift[level])) >> args.energy_shift[level];
     }

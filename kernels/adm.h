@@ -104,7 +104,8 @@ VX_INLINE float adm_product(i32 a0, i32 a1, i32 b0, i32 b1) {
 //
 // The definition compares in double precision. In single precision either side is less than 2^-21
 // of the right one off, whatever the angle, so it decides but for the few that are closer.
-template <u32 LEVEL> VX_INLINE bool adm_keeps_direction(const i32 (&o)[3], const i32 (&t)[3], float cosine_squared) {
+template <u32 LEVEL>
+VX_INLINE bool adm_keeps_direction(const i32 (&o)[3], const i32 (&t)[3], float cosine_squared) {
     float dot, original, distorted;
     if (LEVEL == 0) {
         // Details have 16 bits and their products 30.
@@ -135,8 +136,9 @@ VX_INLINE u32 adm_first_weighed(u32 product, i32 sign, u32 band) {
     if (band == 2) return (product + 65535 - (u32)sign) >> 17;
     return adm_abs((i16)((product + 16384 + (u32)sign) >> 15));
 }
-VX_INLINE i32 adm_first_share(u32 share, u32 weighed) { return (i16)((share * weighed + 2048) >> 12); }
-VX_INLINE u64 adm_first_cube(u32 magnitude) { return adm_wide(magnitude * magnitude, magnitude); }
+VX_INLINE i32 adm_first_share(u32 share, u32 weighed) {
+    return (i16)((share * weighed + 2048) >> 12);
+}
 
 // The weighted detail on the other levels, of both sides.
 VX_INLINE u32 adm_later_weighed(u32 factor, u32 magnitude, i32 sign) {
@@ -148,11 +150,13 @@ VX_INLINE i32 adm_later_share(u32 share, u32 weighed) {
 }
 
 // The cube of what is seen of a weighted magnitude above its threshold.
-template <u32 LEVEL, u32 BAND>
-VX_INLINE u64 adm_seen_cube(u32 magnitude, i32 threshold, u64 square_half, u32 cube_shift, u64 cube_half) {
+template <u32 LEVEL, u32 BAND> VX_INLINE u64 adm_seen_cube(u32 magnitude, i32 threshold,
+                                                           u64 square_half, u32 cube_shift,
+                                                           u64 cube_half) {
     constexpr u32 threshold_shift = LEVEL > 0 ? 0 : BAND == 2 ? 12 : 10;
     constexpr u32 square_shift = LEVEL == 0 && BAND < 2 ? 29 : 30;
     i32 seen = adm_signed(vx_max((i32)(magnitude - ((u32)threshold << threshold_shift)), 0));
-    i32 square = adm_signed((i32)((adm_wide(seen, seen) + (i64)adm_half(square_half, square_shift)) >> square_shift));
+    i32 square = adm_signed(
+        (i32)((adm_wide(seen, seen) + (i64)adm_half(square_half, square_shift)) >> square_shift));
     return (u64)((adm_wide(square, seen) + (i64)adm_half(cube_half, cube_shift)) >> cube_shift);
 }

@@ -11,10 +11,19 @@
 struct VxPlane {
     // Of the first sample.
     u64 address;
-    // Between the starts of two rows.
+    // Between the starts of two rows, less than 2^32.
     u64 pitch;
 };
 static_assert(sizeof(VxPlane) == 16, "another layout than the host's");
+
+// What shows that a frame of host memory has arrived: the last bytes of its copy.
+struct VxArrival {
+    // Of a number (u64) behind the frame's planes; 0 if the frame was on the device already.
+    u64 address;
+    // The number that the frame's copy writes there.
+    u64 number;
+};
+static_assert(sizeof(VxArrival) == 16, "another layout than the host's");
 
 // One frame pair. Written for every frame, so that all other arguments stay as they are.
 struct VxJob {
@@ -22,6 +31,9 @@ struct VxJob {
     u64 sequence;
     // 0.
     u64 reserved;
+    // Of the reference, the distorted frame and the earlier ones. The sequence number of the
+    // results is 0 unless all have arrived.
+    VxArrival arrivals[4];
     // Planes of the reference.
     VxPlane reference[3];
     // Planes of the distorted frame.
@@ -29,7 +41,7 @@ struct VxJob {
     // Luma of the reference one and two frames back.
     VxPlane earlier[2];
 };
-static_assert(sizeof(VxJob) == 144, "another layout than the host's");
+static_assert(sizeof(VxJob) == 208, "another layout than the host's");
 
 // Begins the arguments of every kernel.
 struct VxFrame {
@@ -177,27 +189,23 @@ struct VxAdmLevelArgs {
     i32 low_taps[4];
     // Taps of the high pass.
     i32 high_taps[4];
-    // Share of a weighted detail in the thresholds of its neighbours.
-    u32 neighbour_share;
-    // Share in the threshold of its own place.
-    u32 own_share;
     // Right shifts of cubes: straight details, diagonal ones.
     u32 cube_shift[2];
     // Right shift of a square of the original; 0 on the first level.
     u32 energy_square_shift;
     // Right shift of a cube of it; 0 on the first level.
     u32 energy_cube_shift;
-    // Squared cosine of the angle within which a direction is kept.
-    float cosine_squared;
     // Whether there are any sums.
     u32 scored;
     // Whether there are those of the impairment.
     u32 with_impairment;
+    // 0.
+    u32 reserved;
     // Number of the first accumulator, counted in words from the results: nine rows of words, one
     // for each scored row: restored, impairment, original, three bands each.
     u32 accumulators;
 };
-static_assert(sizeof(VxAdmLevelArgs) == 280, "another layout than the host's");
+static_assert(sizeof(VxAdmLevelArgs) == 272, "another layout than the host's");
 
 // `vx_adm_rows`: rounds and adds up the sums of the rows.
 struct VxAdmRowsArgs {

@@ -125,6 +125,9 @@ enum Task {
         /// The prefix.
         #[arg(value_name = "DIR")]
         prefix: PathBuf,
+        /// Stage GPU backends even if they were built without device code.
+        #[arg(long)]
+        without_device_code: bool,
     },
     /// Rewrite the built-in models from upstream's JSON files.
     Models {
@@ -179,7 +182,10 @@ fn main() -> ExitCode {
             report,
         }),
         Task::Math { count } => math::run(count),
-        Task::Stage { prefix } => stage::run(&prefix),
+        Task::Stage {
+            prefix,
+            without_device_code,
+        } => stage::run(&prefix, without_device_code),
         Task::Models { from } => models::run(&from),
     };
     match outcome {

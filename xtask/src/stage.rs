@@ -3,9 +3,12 @@
 //!
 //! The manifests name their libraries relative to themselves, so the tree may be moved; packages
 //! take the manifests as they are in the source tree, which name libraries of the system's folder.
+//!
+//! What must stay true: a GPU backend without device code, which is of no use, is not staged unless
+//! that is asked for.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use vmafx_tests::data::workspace_root;
@@ -31,11 +34,27 @@ const BACKENDS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// Builds and stages every backend.
+/// Names of the device code of GPU backends.
+const DEVICE_CODE: [&str; 2] = ["hip", "cuda"];
+
+/// Builds and stages every backend; `bare` GPU backends may lack their device code.
 ///
 /// # Errors
-/// A build that fails, files that cannot be written, a manifest that does not name its library.
-pub(crate) fn run(prefix: &Path) -> Result<(), Failure> {
+/// Device code that is not there, a build that fails, files that cannot be written, a manifest
+/// that does not name its library.
+pub(crate) fn run(prefix: &Path, bare: bool) -> Result<(), Failure> {
+    if !bare {
+        let missing = missing(&crate::program::kernels());
+        if let Some(file) = missing.first() {
+            return Err(format!(
+                "stage: there is no {}, so that GPU backends would be staged without device code \
+                 and could use no device; run `cargo xtask kernels` first, set VMAFX_KERNELS, or \
+                 pass --without-device-code",
+                file.display()
+            )
+            .into());
+        }
+    }
     let (libraries, manifests) = (
         prefix.join("lib/vmafx"),
         prefix.join("share/vmafx/backends.d"),
@@ -69,4 +88,28 @@ pub(crate) fn run(prefix: &Path) -> Result<(), Failure> {
         println!("{}", path.display());
     }
     Ok(())
+}
+
+/// The files of device code that are not in this folder.
+fn missing(folder: &Path) -> Vec<PathBuf> {
+    let files = DEVICE_CODE.iter().flat_map(|name| {
+        ["table", "zst"].map(|extension| folder.join(format!("{name}.{extension}")))
+    });
+    files.filter(|file| !file.is_file()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_code_that_is_missing_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["hip.table", "hip.zst", "cuda.zst"] {
+            fs::write(folder.path().join(name), "code").unwrap();
+        }
+        assert_eq!(missing(folder.path()), [folder.path().join("cuda.table")]);
+        fs::write(folder.path().join("cuda.table"), "code").unwrap();
+        assert_eq!(missing(folder.path()), [] as [&Path; 0]);
+    }
 }

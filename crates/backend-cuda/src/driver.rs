@@ -196,14 +196,17 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// Opens `file`, or finds the driver; [`Functions::init`] is still to be called.
-    pub(crate) fn find(file: Option<&Path>) -> Result<Self, LibraryError> {
+    ///
+    /// # Safety
+    /// The functions of `file` are of the driver's types.
+    pub(crate) unsafe fn find(file: Option<&Path>) -> Result<Self, LibraryError> {
         let library = match file {
             Some(file) => Library::at(&SEARCH, file),
             None => Library::open(&SEARCH),
         }?;
         Ok(Driver {
-            // SAFETY: these are the driver's functions as `cuda.h` declares them; a library that
-            // is none of the driver's was named by whoever runs the process.
+            // SAFETY: these are the driver's functions as `cuda.h` declares them; a file is the
+            // caller's promise, and what the environment names is that of whoever runs the process.
             functions: unsafe { Functions::resolve(&library) }?,
             library,
         })

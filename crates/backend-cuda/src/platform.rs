@@ -3,8 +3,9 @@
 //! PTX for one architecture runs on every later one, so a device takes the newest that is not
 //! newer than itself.
 //!
-//! What must stay true: a machine without driver or device is told of in one line; a device that
-//! no carried code fits is listed with that reason, and opening it says what to do.
+//! What must stay true: a machine without driver or device is told of in one line, as absent; one
+//! whose driver does not work is a failure, never an absence; a device that no carried code fits
+//! is listed with that reason, and opening it says what to do.
 
 use std::ffi::{CStr, c_int};
 use std::path::{Path, PathBuf};
@@ -49,7 +50,10 @@ impl Cuda {
     }
 
     /// The driver in this file, whatever the environment says.
-    pub fn with_library(file: impl Into<PathBuf>) -> Self {
+    ///
+    /// # Safety
+    /// Functions of the file that have names of the driver have its types, too.
+    pub unsafe fn with_library(file: impl Into<PathBuf>) -> Self {
         Cuda {
             file: Some(file.into()),
             ..Cuda::default()
@@ -68,9 +72,10 @@ impl Cuda {
         if let Some(driver) = &*known {
             return Ok(driver.clone());
         }
-        let driver = Driver::find(self.file.as_deref()).map_err(|error| {
+        // SAFETY: the promise of `with_library`, which alone sets a file.
+        let driver = unsafe { Driver::find(self.file.as_deref()) }.map_err(|error| {
             let message = format!("{error}{}", surroundings());
-            ApiError::new(Status::NOT_FOUND, "driver", message)
+            ApiError::new(error.status(), "driver", message)
         })?;
         // SAFETY: takes no object.
         match unsafe { (driver.functions.init)(0) } {
@@ -176,7 +181,8 @@ fn newest<'a>(targets: impl Iterator<Item = &'a str>, capability: u32) -> Option
     known.max().map(|(_, name)| name.to_owned())
 }
 
-impl Platform for Cuda {
+// SAFETY: the stream that is handed on is the one of the request, of the same driver.
+unsafe impl Platform for Cuda {
     fn info(&self) -> BackendInfo {
         let mut info = BackendInfo::new(ID, "NVIDIA CUDA", env!("CARGO_PKG_VERSION"));
         info.priority = PRIORITY;
@@ -315,7 +321,7 @@ fn not_ready(driver: &Driver, code: driver::Code) -> ApiError {
         driver.failure("cuInit", code),
         surroundings()
     );
-    ApiError::new(Status::NOT_FOUND, "driver", message).with_code(code.into())
+    ApiError::new(Status::DEVICE, "driver", message).with_code(code.into())
 }
 
 /// What keeps devices from being seen.

@@ -86,7 +86,8 @@ macro_rules! made {
     }};
 }
 
-impl Runtime for Device {
+// SAFETY: memory and handles are what the HIP runtime answered with success.
+unsafe impl Runtime for Device {
     fn make_current(&self) -> Result<usize, RuntimeError> {
         let mut previous = 0;
         // SAFETY: the room is one number's.
@@ -104,7 +105,8 @@ impl Runtime for Device {
         let previous = c_int::try_from(previous).unwrap_or(0);
         if previous != self.index {
             // SAFETY: takes a number, of a device that was current before.
-            let _ = unsafe { (self.hip.functions.make_current)(previous) };
+            self.hip
+                .ignore(unsafe { (self.hip.functions.make_current)(previous) });
         }
     }
 
@@ -118,7 +120,8 @@ impl Runtime for Device {
 
     unsafe fn free(&self, memory: DeviceAddress) {
         // SAFETY: the caller's promise.
-        let _ = unsafe { (self.hip.functions.free)(address(memory)) };
+        self.hip
+            .ignore(unsafe { (self.hip.functions.free)(address(memory)) });
     }
 
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut c_void, RuntimeError> {
@@ -131,7 +134,8 @@ impl Runtime for Device {
 
     unsafe fn free_pinned(&self, memory: *mut c_void) {
         // SAFETY: the caller's promise.
-        let _ = unsafe { (self.hip.functions.free_host)(memory) };
+        self.hip
+            .ignore(unsafe { (self.hip.functions.free_host)(memory) });
     }
 
     fn is_pinned(&self, memory: *const c_void) -> bool {
@@ -147,9 +151,9 @@ impl Runtime for Device {
             flags: 0,
         };
         // SAFETY: the room is one answer's; the address is only looked up.
-        if unsafe { ask(&mut attributes, memory) } != SUCCESS {
+        let code = unsafe { ask(&mut attributes, memory) };
+        if self.hip.ignore(code) != SUCCESS {
             // Memory that the runtime does not know.
-            self.hip.forget();
             return false;
         }
         let host = match self.hip.version.major {
@@ -174,7 +178,8 @@ impl Runtime for Device {
 
     unsafe fn destroy_stream(&self, stream: StreamHandle) {
         // SAFETY: the caller's promise.
-        let _ = unsafe { (self.hip.functions.stream_destroy)(stream.0) };
+        self.hip
+            .ignore(unsafe { (self.hip.functions.stream_destroy)(stream.0) });
     }
 
     unsafe fn submit(&self, stream: StreamHandle) -> Result<(), RuntimeError> {
@@ -182,8 +187,8 @@ impl Runtime for Device {
         // wait for these, have been seen to overtake them.
         // SAFETY: the caller's promise.
         match unsafe { (self.hip.functions.stream_query)(stream.0) } {
-            functions::NOT_READY => {
-                self.hip.forget();
+            code @ functions::NOT_READY => {
+                self.hip.ignore(code);
                 Ok(())
             }
             code => self.check("hipStreamQuery", code),
@@ -206,7 +211,8 @@ impl Runtime for Device {
 
     unsafe fn destroy_event(&self, event: EventHandle) {
         // SAFETY: the caller's promise.
-        let _ = unsafe { (self.hip.functions.event_destroy)(event.0) };
+        self.hip
+            .ignore(unsafe { (self.hip.functions.event_destroy)(event.0) });
     }
 
     unsafe fn record(&self, event: EventHandle, stream: StreamHandle) -> Result<(), RuntimeError> {
@@ -224,8 +230,8 @@ impl Runtime for Device {
     unsafe fn reached(&self, event: EventHandle) -> Result<bool, RuntimeError> {
         // SAFETY: the caller's promise.
         match unsafe { (self.hip.functions.event_query)(event.0) } {
-            functions::NOT_READY => {
-                self.hip.forget();
+            code @ functions::NOT_READY => {
+                self.hip.ignore(code);
                 Ok(false)
             }
             code => self.check("hipEventQuery", code).map(|()| true),
@@ -304,7 +310,8 @@ impl Runtime for Device {
 
     unsafe fn unload_module(&self, module: ModuleHandle) {
         // SAFETY: the caller's promise.
-        let _ = unsafe { (self.hip.functions.module_unload)(module.0) };
+        self.hip
+            .ignore(unsafe { (self.hip.functions.module_unload)(module.0) });
         self.objects().remove(&module.0);
     }
 
@@ -375,14 +382,12 @@ impl Runtime for Device {
         // asked for.
         let code = unsafe { (graphs.instantiate)(&mut exec, graph, none, none.cast(), 0) };
         // SAFETY: the graph was just made and is not used again: what is launched is a copy.
-        let _ = unsafe { (graphs.destroy)(graph) };
+        self.hip.ignore(unsafe { (graphs.destroy)(graph) });
         self.check("hipGraphInstantiate", code)?;
         if let Some(upload) = self.hip.functions.graph_upload {
             // The first launch would do it; a failure is told there.
             // SAFETY: the graph was just made, the stream is the caller's promise.
-            if unsafe { upload(exec, stream.0) } != SUCCESS {
-                self.hip.forget();
-            }
+            self.hip.ignore(unsafe { upload(exec, stream.0) });
         }
         Ok(GraphHandle(exec))
     }
@@ -401,7 +406,7 @@ impl Runtime for Device {
     unsafe fn destroy_graph(&self, graph: GraphHandle) {
         if let Some(graphs) = self.graphs() {
             // SAFETY: the caller's promise.
-            let _ = unsafe { (graphs.destroy_exec)(graph.0) };
+            self.hip.ignore(unsafe { (graphs.destroy_exec)(graph.0) });
         }
     }
 }

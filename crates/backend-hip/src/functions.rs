@@ -198,23 +198,29 @@ pub(crate) struct Hip {
 
 impl Hip {
     /// Opens `file`, or finds the runtime; [`Functions::init`] is still to be called.
-    pub(crate) fn find(file: Option<&Path>) -> Result<Self, LibraryError> {
+    ///
+    /// # Safety
+    /// The functions of `file` are of the runtime's types.
+    pub(crate) unsafe fn find(file: Option<&Path>) -> Result<Self, LibraryError> {
         let library = match file {
             Some(file) => Library::at(&SEARCH, file),
             None => Library::open(&SEARCH),
         }?;
         // SAFETY: these are the runtime's functions as its header declares them, the same from
-        // ROCm 5 on; a library that is none was named by whoever runs the process.
+        // ROCm 5 on; a file is the caller's promise, and what the environment names is that of
+        // whoever runs the process.
         let functions = unsafe { Functions::resolve(&library) }?;
         let mut number = 0;
         // SAFETY: the room is one number's. Where it fails, the version is 0 and nothing that is
         // new is used.
-        let _ = unsafe { (functions.version)(&mut number) };
-        Ok(Hip {
+        let code = unsafe { (functions.version)(&mut number) };
+        let hip = Hip {
             functions,
             version: Version::of(number),
             library,
-        })
+        };
+        hip.ignore(code);
+        Ok(hip)
     }
 
     /// The runtime's name for a code.
@@ -244,6 +250,14 @@ impl Hip {
             name: self.name(code),
             fault: fault(code),
         }
+    }
+
+    /// Passes on a code that is no failure of ours, or that nobody is told of.
+    pub(crate) fn ignore(&self, code: Code) -> Code {
+        if code != SUCCESS {
+            self.forget();
+        }
+        code
     }
 
     /// Takes back the thread's last error: it is told by value, and whoever else uses the runtime

@@ -12,6 +12,11 @@
 //! [`OpenRequest::with_external`](vmafx_api::OpenRequest::with_external) is a `hipStream_t` of the
 //! device; the second is 0.
 //!
+//! Such a stream is nothing to another copy of the runtime. So a runtime that the process has
+//! loaded already is taken before any other that is installed, under whichever name it goes; only
+//! a path in `VMAFX_HIP_LIBRARY` comes before it, and whoever sets that and hands over streams
+//! names the application's own.
+//!
 //! What must stay true: nothing is linked to the runtime; a machine without it is told of, never
 //! failed on.
 

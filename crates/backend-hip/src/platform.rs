@@ -1,7 +1,8 @@
 //! The devices of the runtime, and which of the carried code objects each of them takes.
 //!
-//! What must stay true: a machine without runtime or device is told of in one line; a device that
-//! no carried code fits is listed with that reason, and opening it says what to do.
+//! What must stay true: a machine without runtime or device is told of in one line, as absent; one
+//! whose runtime does not work is a failure, never an absence; a device that no carried code fits
+//! is listed with that reason, and opening it says what to do.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -49,7 +50,10 @@ impl Hip {
     }
 
     /// The runtime in this file, whatever the environment says.
-    pub fn with_library(file: impl Into<PathBuf>) -> Self {
+    ///
+    /// # Safety
+    /// Functions of the file that have names of the HIP runtime have its types, too.
+    pub unsafe fn with_library(file: impl Into<PathBuf>) -> Self {
         Hip {
             file: Some(file.into()),
             ..Hip::default()
@@ -62,9 +66,10 @@ impl Hip {
         if let Some(hip) = &*known {
             return Ok(hip.clone());
         }
-        let hip = functions::Hip::find(self.file.as_deref()).map_err(|error| {
+        // SAFETY: the promise of `with_library`, which alone sets a file.
+        let hip = unsafe { functions::Hip::find(self.file.as_deref()) }.map_err(|error| {
             let message = format!("{error}{}", surroundings());
-            ApiError::new(Status::NOT_FOUND, "runtime", message)
+            ApiError::new(error.status(), "runtime", message)
         })?;
         // SAFETY: takes no object.
         match unsafe { (hip.functions.init)(0) } {
@@ -78,7 +83,7 @@ impl Hip {
                     named(&hip),
                     surroundings()
                 );
-                let error = ApiError::new(Status::NOT_FOUND, "runtime", message);
+                let error = ApiError::new(Status::DEVICE, "runtime", message);
                 return Err(error.with_code(code.into()));
             }
         }
@@ -117,7 +122,7 @@ fn found(hip: &functions::Hip, objects: &ObjectTable) -> Result<Vec<Found>, ApiE
     // SAFETY: the room is one number's.
     let code = unsafe { (hip.functions.device_count)(&mut count) };
     match code {
-        functions::NO_DEVICE | functions::INVALID_DEVICE => return Err(no_device(hip)),
+        functions::NO_DEVICE => return Err(no_device(hip)),
         code => hip.check("hipGetDeviceCount", code)?,
     }
     if count < 1 {
@@ -159,12 +164,9 @@ fn look(hip: &functions::Hip, index: c_int, targets: &[&str]) -> Result<Found, A
         // SAFETY: the room is one number's.
         let code = unsafe { (functions.device_attribute)(&mut value, which, index) };
         // Where the device is on its bus is of use to lists alone.
-        match code {
+        match hip.ignore(code) {
             functions::SUCCESS => u32::try_from(value).ok(),
-            _ => {
-                hip.forget();
-                None
-            }
+            _ => None,
         }
     };
     let place = [
@@ -204,7 +206,8 @@ impl Properties {
     }
 }
 
-impl Platform for Hip {
+// SAFETY: the stream that is handed on is the one of the request, of the same runtime.
+unsafe impl Platform for Hip {
     fn info(&self) -> BackendInfo {
         let mut info = BackendInfo::new(ID, "AMD HIP", env!("CARGO_PKG_VERSION"));
         info.priority = PRIORITY;

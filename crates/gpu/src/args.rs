@@ -11,8 +11,18 @@ use bytemuck::{Pod, Zeroable};
 pub struct Plane {
     /// Of the first sample.
     pub address: u64,
-    /// Between the starts of two rows.
+    /// Between the starts of two rows, less than 2^32.
     pub pitch: u64,
+}
+
+/// What shows that a frame of host memory has arrived: the last bytes of its copy.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct Arrival {
+    /// Of a number (u64) behind the frame's planes; 0 if the frame was on the device already.
+    pub address: u64,
+    /// The number that the frame's copy writes there.
+    pub number: u64,
 }
 
 /// One frame pair. Written for every frame, so that all other arguments stay as they are.
@@ -23,6 +33,9 @@ pub struct Job {
     pub sequence: u64,
     /// 0.
     pub reserved: u64,
+    /// Of the reference, the distorted frame and the earlier ones. The sequence number of the
+    /// results is 0 unless all have arrived.
+    pub arrivals: [Arrival; 4],
     /// Planes of the reference.
     pub reference: [Plane; 3],
     /// Planes of the distorted frame.
@@ -182,22 +195,18 @@ pub struct AdmLevel {
     pub low_taps: [i32; 4],
     /// Taps of the high pass.
     pub high_taps: [i32; 4],
-    /// Share of a weighted detail in the thresholds of its neighbours.
-    pub neighbour_share: u32,
-    /// Share in the threshold of its own place.
-    pub own_share: u32,
     /// Right shifts of cubes: straight details, diagonal ones.
     pub cube_shift: [u32; 2],
     /// Right shift of a square of the original; 0 on the first level.
     pub energy_square_shift: u32,
     /// Right shift of a cube of it; 0 on the first level.
     pub energy_cube_shift: u32,
-    /// Squared cosine of the angle within which a direction is kept.
-    pub cosine_squared: f32,
     /// Whether there are any sums.
     pub scored: u32,
     /// Whether there are those of the impairment.
     pub with_impairment: u32,
+    /// 0.
+    pub reserved: u32,
     /// Number of the first accumulator, counted in words from the results: nine rows of words, one
     /// for each scored row: restored, impairment, original, three bands each.
     pub accumulators: u32,

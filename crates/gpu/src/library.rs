@@ -4,17 +4,19 @@
 //! function that every version has is required; any other may be absent, and what needs it is
 //! then not offered.
 //!
-//! What must stay true: a library that was opened is never closed (its threads go on); a path
-//! from the environment is the only place that is looked at, and no place at all in a process
-//! with rights that its caller lacks; nothing here panics.
+//! What must stay true: a library that was opened is never closed (its threads go on); one that
+//! the application has loaded is taken before any that would have to be loaded, since objects of
+//! one are not to be handed to another; a path from the environment is the only place that is
+//! looked at, and no place at all in a process with rights that its caller lacks; nothing here
+//! panics.
 
-use std::ffi::{CStr, OsString, c_void};
+use std::ffi::{CStr, OsString, c_int, c_void};
 use std::fmt::Write;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
 use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
-use vmafx_api::{LogLevel, log};
+use vmafx_api::{LogLevel, Status, log};
 
 /// How a library is called and where it may be.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +71,17 @@ pub enum LibraryError {
     },
 }
 
+impl LibraryError {
+    /// Its class: absence is none of the machine's faults, anything else is worth a warning.
+    pub fn status(&self) -> Status {
+        match self {
+            LibraryError::NotInstalled { .. } => Status::NOT_FOUND,
+            LibraryError::NotAbsolute { .. } => Status::INVALID,
+            LibraryError::Refused { .. } | LibraryError::NoFunction { .. } => Status::DEVICE,
+        }
+    }
+}
+
 /// A library that was opened, for the life of the process.
 #[derive(Debug)]
 pub struct Library {
@@ -78,7 +91,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// Opens the library that the environment names, else the first that is installed.
+    /// Opens the library that the environment names, else the first that is loaded already, else
+    /// the first that is installed.
     ///
     /// # Errors
     /// None is there, or the one that is there cannot be loaded.
@@ -101,6 +115,11 @@ impl Library {
                 search.variable
             );
             log(LogLevel::WARNING, &line);
+        }
+        for name in search.names {
+            if let Some(handle) = loaded(name) {
+                return Self::known(search, handle, Path::new(name));
+            }
         }
         let mut refused = None;
         for name in search.names {
@@ -212,11 +231,19 @@ impl Library {
     }
 }
 
+/// How libraries are opened: for good, and without giving their names to others.
+const FLAGS: c_int = RTLD_NOW | RTLD_LOCAL | libc::RTLD_NODELETE;
+
+/// The library of this name that the process has loaded.
+fn loaded(name: &str) -> Option<Handle> {
+    // SAFETY: nothing is loaded, so that nothing runs.
+    unsafe { Handle::open(Some(name), FLAGS | libc::RTLD_NOLOAD) }.ok()
+}
+
 /// Opens a library, or says what the linker says.
 fn load(name: &Path) -> Result<Handle, String> {
-    let flags = RTLD_NOW | RTLD_LOCAL | libc::RTLD_NODELETE;
     // SAFETY: a vendor's runtime may be loaded into any program; its initialisers are its own.
-    unsafe { Handle::open(Some(name), flags) }.map_err(|error| match error {
+    unsafe { Handle::open(Some(name), FLAGS) }.map_err(|error| match error {
         libloading::Error::DlOpen { source } => one_line(&source.to_string()),
         other => one_line(&other.to_string()),
     })
@@ -403,9 +430,12 @@ mod tests {
             names: &["libvmafx-none.so.3", "libvmafx-none.so"],
             ..SEARCH
         };
-        let said = Library::choose(&none, None, false).unwrap_err().to_string();
+        let said = Library::choose(&none, None, false).unwrap_err();
         let wanted = "the C library is not installed: no libvmafx-none.so.3, libvmafx-none.so";
-        assert_eq!(said, wanted);
+        assert_eq!(
+            (&*said.to_string(), said.status()),
+            (wanted, Status::NOT_FOUND)
+        );
 
         let unmarked = Search {
             mark: "vmafx_no_such_function",
@@ -417,12 +447,15 @@ mod tests {
                 if file.contains("libc.so.6") && *function == "vmafx_no_such_function"),
             "{said}"
         );
+        assert_eq!(said.status(), Status::DEVICE);
     }
 
     #[test]
     fn a_path_of_the_environment_is_the_only_place() {
         let at = |path: &str, elevated| Library::choose(&SEARCH, Some(path.into()), elevated);
-        let said = at("/no/such/lib.so", false).unwrap_err().to_string();
+        let said = at("/no/such/lib.so", false).unwrap_err();
+        assert_eq!(said.status(), Status::DEVICE);
+        let said = said.to_string();
         assert!(
             said.starts_with("the C library cannot be loaded: TEST_LIBRARY names it: ")
                 && said.contains("/no/such/lib.so"),
@@ -433,6 +466,7 @@ mod tests {
             matches!(said, LibraryError::NotAbsolute { .. }),
             "a bare name is none: {said}"
         );
+        assert_eq!(said.status(), Status::INVALID);
         // With elevated rights it is as if nobody had set it.
         assert!(at("/no/such/lib.so", true).is_ok());
     }

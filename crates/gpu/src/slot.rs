@@ -79,6 +79,8 @@ enum Batches {
 pub(crate) enum Lost {
     /// The results are of another launch.
     Sequence { found: u64, expected: u64 },
+    /// The copy of a frame did not arrive before its kernels ran.
+    Upload,
     /// A kernel ran another number of blocks than were launched.
     Blocks {
         kernel: &'static str,
@@ -97,6 +99,7 @@ impl std::fmt::Display for Lost {
                      beside it was lost"
                 )
             }
+            Lost::Upload => f.write_str("the copy of a frame did not arrive"),
             Lost::Blocks {
                 kernel,
                 ran,
@@ -279,6 +282,11 @@ impl Slot {
     pub(crate) fn check(&self) -> Result<(), Lost> {
         let words = &self.words;
         let (found, expected) = (words[SEQUENCE_WORD], self.job.sequence);
+        // What `vx_begin` leaves when a frame has not arrived; the words are zeroed before a launch,
+        // too, but then its counters are.
+        if found == 0 && words[COUNTER_WORD..].iter().any(|&ran| ran != 0) {
+            return Err(Lost::Upload);
+        }
         if found != expected {
             return Err(Lost::Sequence { found, expected });
         }

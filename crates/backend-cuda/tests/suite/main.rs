@@ -35,10 +35,16 @@ fn backend(cuda: Cuda) -> Option<Backend> {
     }
 }
 
-/// What is said where there is no device.
-fn silence(cuda: Cuda) -> Option<ApiError> {
-    let error = backend(cuda)?.devices().unwrap_err();
-    assert_eq!(error.status, Status::NOT_FOUND, "{error}");
+/// The backend over the driver in this file.
+fn over(file: &Path) -> Cuda {
+    // SAFETY: a driver of these tests, or none at all.
+    unsafe { Cuda::with_library(file) }
+}
+
+/// What is said of a driver without a device, of this class.
+fn silence(file: &Path, status: Status) -> Option<ApiError> {
+    let error = backend(over(file))?.devices().unwrap_err();
+    assert_eq!(error.status, status, "{error}");
     assert!(!error.message.contains('\n'), "{error}");
     Some(error)
 }
@@ -106,7 +112,7 @@ impl Driver {
     }
 
     fn backend(&self) -> Option<Backend> {
-        backend(Cuda::with_library(&self.file).without_cache())
+        backend(over(&self.file).without_cache())
     }
 }
 
@@ -115,7 +121,7 @@ fn a_file_that_is_no_library_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().join("libcuda.so.1");
     std::fs::write(&empty, "").unwrap();
-    let Some(error) = silence(Cuda::with_library(&empty)) else {
+    let Some(error) = silence(&empty, Status::DEVICE) else {
         return;
     };
     let said = &error.message;
@@ -128,7 +134,7 @@ fn a_file_that_is_no_library_is_told() {
 #[test]
 fn a_missing_function_is_named_with_its_library() {
     let driver = Driver::new(&["-DWITHOUT_LAUNCH"]);
-    let Some(error) = silence(Cuda::with_library(&driver.file)) else {
+    let Some(error) = silence(&driver.file, Status::DEVICE) else {
         return;
     };
     let wanted = format!(
@@ -146,16 +152,22 @@ fn a_driver_that_does_not_start_says_why() {
         (100, "the NVIDIA driver shows no GPU"),
         (803, "are of different versions"),
         (34, "the toolkit's stub"),
+        (802, "services are not running"),
         (999, "cuInit answered CUDA_ERROR_OF_A_TEST (999)"),
     ] {
         driver.set("init_answer", code);
-        let Some(error) = silence(Cuda::with_library(&driver.file)) else {
+        // Only a machine without devices is none of the driver's faults.
+        let status = match code {
+            100 => Status::NOT_FOUND,
+            _ => Status::DEVICE,
+        };
+        let Some(error) = silence(&driver.file, status) else {
             return;
         };
         assert!(error.message.contains(part), "{part}: {error}");
     }
     // One that starts later is found then.
-    let backend = Backend::new(GpuBackend::new(Cuda::with_library(&driver.file))).unwrap();
+    let backend = Backend::new(GpuBackend::new(over(&driver.file))).unwrap();
     assert!(backend.devices().is_err());
     driver.set("init_answer", 0);
     assert_eq!(backend.devices().unwrap().len(), 1);
@@ -334,7 +346,13 @@ fn the_environment_chooses_the_library() {
     assert!(text.starts_with(wanted), "{text}");
     let text = said(&[(VARIABLE, none), ("CUDA_VISIBLE_DEVICES", Path::new("-1"))]);
     assert!(
-        text.ends_with("; CUDA_VISIBLE_DEVICES=-1 (not found)"),
+        text.ends_with("; CUDA_VISIBLE_DEVICES=-1 (device failure)"),
+        "{text}"
+    );
+    let text = said(&[(VARIABLE, Path::new("libcuda.so.1"))]);
+    let wanted = "driver: VMAFX_CUDA_LIBRARY is `libcuda.so.1`, which is no absolute path";
+    assert!(
+        text.starts_with(wanted) && text.ends_with("(invalid)"),
         "{text}"
     );
     if ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"]

@@ -175,16 +175,52 @@ fn the_threads_last_error_is_left_alone() {
     let Some(machine) = Machine::new("7.2", "gfx1100") else {
         return;
     };
+    // Whose own call succeeded finds nothing.
+    let last = || {
+        let library = machine.sim.library();
+        // SAFETY: the function has this type, and takes nothing.
+        unsafe {
+            let last = library.get::<unsafe extern "C" fn() -> c_int>("hipPeekAtLastError");
+            last.unwrap()()
+        }
+    };
     machine.set("refuse_modules", "209");
     assert_eq!(machine.refusal().code, 209);
-    let mut count = 0;
-    call!(machine, "hipGetDeviceCount" as fn(*mut c_int): &mut count);
-    // Whose own call succeeded finds nothing.
-    // SAFETY: takes nothing.
-    let last = unsafe {
-        let last = machine.sim.library();
-        let last = last.get::<unsafe extern "C" fn() -> c_int>("hipPeekAtLastError");
-        last.unwrap()()
+    assert_eq!(last(), 0);
+    machine.set("refuse_modules", "");
+
+    // Nor of what nobody is told of.
+    let left = || {
+        let objects = machine.sim.json("objects");
+        let live = objects.as_object().unwrap().values();
+        let live: u64 = live.map(|count| count.as_u64().unwrap()).sum();
+        let memory = machine.sim.json("memory");
+        let pieces = |kind: &str| memory[kind]["live"].as_u64().unwrap();
+        live + pieces("device") + pieces("pinned")
     };
-    assert_eq!(last, 0);
+    let mut before = left();
+    for call in [
+        "hipFree",
+        "hipHostFree",
+        "hipEventDestroy",
+        "hipStreamDestroy",
+        "hipModuleUnload",
+        "hipGraphDestroy",
+        "hipGraphUpload",
+        "hipGraphExecDestroy",
+    ] {
+        let format = format(32, 32, Chroma::Yuv420, 8);
+        machine.set("fail", &format!("{call}:1:999"));
+        let device = machine.device();
+        let made = plan(&device, format).unwrap();
+        collect(&made, &job(format, 0)).unwrap();
+        drop(made);
+        drop(device);
+        assert_eq!(last(), 0, "{call}");
+        machine.set("fail", "");
+        // What was not given back is still there, so that the call did fail.
+        let stays = left();
+        assert!(stays > before || call == "hipGraphUpload", "{call}");
+        before = stays;
+    }
 }

@@ -27,7 +27,9 @@ impl Machine {
         let file = install(folder.path(), rocm).unwrap();
         let sim = Simulator::open(&file).unwrap();
         assert!(sim.control("gfx", gfx));
-        let backend = Backend::new(GpuBackend::new(Hip::with_library(&file))).unwrap();
+        // SAFETY: the simulator's functions have the runtime's types.
+        let hip = unsafe { Hip::with_library(&file) };
+        let backend = Backend::new(GpuBackend::new(hip)).unwrap();
         let machine = Machine {
             backend,
             sim,

@@ -11,8 +11,7 @@ use std::ops::Range;
 use vmafx_api::{ApiError, FrameFormat, Status, Value};
 use vmafx_metrics::Options;
 use vmafx_metrics::adm::steps::{
-    COS_1_DEGREE_SQUARED, Coarser, FIRST_NEIGHBOUR_SHARE, FIRST_OWN_SHARE, Finest, HIGH, LOW,
-    NEIGHBOUR_SHARE, OWN_SHARE, Precision, Rounding, Shifts, half, row_shift,
+    Coarser, Finest, HIGH, LOW, Precision, Rounding, Shifts, half, row_shift,
 };
 use vmafx_metrics::adm::{self, LEVELS, Level, LevelSums, Settings, Sums, levels};
 
@@ -135,10 +134,6 @@ impl Adm {
                 [0, 2].map(|band| Coarser::cube_shift(band, width)),
             ),
         };
-        let shares = match index {
-            0 => [FIRST_NEIGHBOUR_SHARE as u32, FIRST_OWN_SHARE as u32],
-            _ => [NEIGHBOUR_SHARE as u32, OWN_SHARE as u32],
-        };
         let limit = self.settings.gain_limit;
         let (grid, strip) = part.grid(self.blocks);
         let arguments = args::AdmLevel {
@@ -172,14 +167,12 @@ impl Adm {
             horizontal_shift: rounding.horizontal,
             low_taps: LOW.map(|tap| tap as i32),
             high_taps: HIGH.map(|tap| tap as i32),
-            neighbour_share: shares[0],
-            own_share: shares[1],
             cube_shift,
             energy_square_shift: energy.square,
             energy_cube_shift: energy.cube,
-            cosine_squared: COS_1_DEGREE_SQUARED,
             scored: u32::from(index > 0 || !self.settings.skip_scale0),
             with_impairment: u32::from(!self.settings.skip_aim),
+            reserved: 0,
             accumulators: arena.accumulators(part.accumulators),
         };
         let kernel = match index {

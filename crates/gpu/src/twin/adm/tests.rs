@@ -6,7 +6,7 @@ use vmafx_api::{Chroma, PlaneView, Samples, Size};
 use vmafx_hipsim::blocks::{Kernels, Options as Run};
 use vmafx_metrics::Metric;
 use vmafx_metrics::adm::Scratch;
-use vmafx_metrics::adm::steps::keeps_direction;
+use vmafx_metrics::adm::steps::{COS_1_DEGREE_SQUARED, keeps_direction};
 
 use super::*;
 
