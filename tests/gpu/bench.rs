@@ -100,6 +100,18 @@ impl Bench {
             .collect()
     }
 
+    /// Waits until nothing is under way on the device, also on one that is lost.
+    pub(crate) fn come_to_rest(&self) {
+        // SAFETY: HIP's function of this name has this type.
+        unsafe {
+            let wait = self
+                .sim
+                .library()
+                .get::<unsafe extern "C" fn() -> c_int>(b"hipDeviceSynchronize\0");
+            wait.unwrap()();
+        }
+    }
+
     /// What the plugin holds of the runtime: bytes and objects, in one text to compare.
     pub(crate) fn holdings(&self) -> String {
         let memory = self.sim.json("memory");

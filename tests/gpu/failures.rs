@@ -196,6 +196,7 @@ fn lost(path: &Walk) {
         let code = [719, 700, 709][(after % 3) as usize];
         path.bench.set("lost_after", &format!("{after}:{code}"));
         let walked = path.walk();
+        path.bench.come_to_rest();
         path.bench.set("repair", "");
         match walked {
             // Only what gives things back came after.
@@ -222,7 +223,7 @@ fn lost(path: &Walk) {
 /// Each kernel fails on the device.
 fn launches(path: &Walk) {
     path.bench.set("clear_log", "");
-    let before = path.works("nothing");
+    path.works("nothing");
     let kernels = path.bench.kernels();
     assert!(kernels.len() > 5, "{kernels:?}");
     for kernel in &kernels {
@@ -247,12 +248,12 @@ fn launches(path: &Walk) {
             let other = plan(&device, *shape(), &FEATURES).unwrap_err();
             assert_eq!((other.status, other.code), (Status::DEVICE, 719), "{other}");
         }
+        path.bench.come_to_rest();
         path.bench.set("repair", "");
         path.works(kernel);
     }
     let count = kernels.len();
     println!("{FIGURE}{count} kernels failed on the device, and were told of");
-    drop(before);
 }
 
 /// Device code that the runtime does not take, and devices that there is none for.

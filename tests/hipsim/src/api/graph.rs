@@ -14,10 +14,12 @@ hip! {
     Usable fn hipStreamBeginCapture(stream: Handle, mode: u32) {
         capture::begin(&streams::find(stream)?, mode)
     }
-    Usable fn hipStreamEndCapture(stream: Handle, graph: Out<Handle>) {
+    // A device that is lost ends what it records, too.
+    Failed fn hipStreamEndCapture(stream: Handle, graph: Out<Handle>) {
         graph.check()?;
         let made = capture::end(&streams::find(stream)?);
         match made {
+            Ok(_) if sim().failure().is_some() => graph.set(std::ptr::null_mut()),
             Ok(made) => graph.set(sim().graphs.add(Arc::new(made))),
             Err(code) => {
                 graph.set(std::ptr::null_mut())?;
