@@ -11,10 +11,19 @@
 struct VxPlane {
     // Of the first sample.
     u64 address;
-    // Between the starts of two rows.
+    // Between the starts of two rows, less than 2^32.
     u64 pitch;
 };
 static_assert(sizeof(VxPlane) == 16, "another layout than the host's");
+
+// What shows that a frame of host memory has arrived: the last bytes of its copy.
+struct VxArrival {
+    // Of a number (u64) behind the frame's planes; 0 if the frame was on the device already.
+    u64 address;
+    // The number that the frame's copy writes there.
+    u64 number;
+};
+static_assert(sizeof(VxArrival) == 16, "another layout than the host's");
 
 // One frame pair. Written for every frame, so that all other arguments stay as they are.
 struct VxJob {
@@ -22,6 +31,9 @@ struct VxJob {
     u64 sequence;
     // 0.
     u64 reserved;
+    // Of the reference, the distorted frame and the earlier ones. The sequence number of the
+    // results is 0 unless all have arrived.
+    VxArrival arrivals[4];
     // Planes of the reference.
     VxPlane reference[3];
     // Planes of the distorted frame.
@@ -29,7 +41,7 @@ struct VxJob {
     // Luma of the reference one and two frames back.
     VxPlane earlier[2];
 };
-static_assert(sizeof(VxJob) == 144, "another layout than the host's");
+static_assert(sizeof(VxJob) == 208, "another layout than the host's");
 
 // Begins the arguments of every kernel.
 struct VxFrame {

@@ -13,8 +13,8 @@ use serde_json::Value as Json;
 use vmafx_api::loader::{LoadRecord, LoadedBackend, Loader, Machine, Probe, set_log};
 use vmafx_api::{
     ApiError, Backend, Chroma, Device, DeviceFrame, Extractor, FeatureRequest, Frame, FrameFormat,
-    FrameJob, FramePair, HostFrame, ImportDescriptor, ImportPlane, MemoryKind, NativeFence,
-    OpenRequest, PlanRequest, Samples, Status, Value,
+    FrameJob, FramePair, HostFrame, ImportDescriptor, ImportPlane, LogLevel, MemoryKind,
+    NativeFence, OpenRequest, PlanRequest, Samples, Status, Value,
 };
 use vmafx_backend_cpu::CpuBackend;
 use vmafx_conformance::{DeviceMemory, MemoryLayout};
@@ -46,7 +46,9 @@ impl Bench {
         set_log(Some(Arc::new(move |level, origin, line| {
             let line = format!("{level} of {origin}: {line}");
             eprintln!("{line}");
-            kept.lock().unwrap().push(line);
+            if level <= LogLevel::WARNING {
+                kept.lock().unwrap().push(line);
+            }
         })));
         let probe = Probe::new(std::env::current_exe().unwrap(), ["probe"]);
         let loader = Loader::new(machine(room)).with_probe(probe.with_timeout(LONG));
@@ -110,7 +112,7 @@ impl Bench {
         )
     }
 
-    /// The lines that the plugin wrote to the host's log, which is emptied.
+    /// The warnings that the plugin wrote to the host's log, which is emptied.
     pub(crate) fn lines(&self) -> Vec<String> {
         std::mem::take(&mut self.lines.lock().unwrap())
     }
@@ -283,13 +285,30 @@ pub(crate) fn picture(format: FrameFormat, t: u64, distorted: bool) -> HostFrame
 /// Memory of the simulated device for frames, freed when this goes.
 pub(crate) struct Memory {
     sim: Arc<Simulator>,
+    /// For copies; the default stream is nobody's.
+    stream: usize,
     taken: Mutex<Vec<usize>>,
 }
 
+/// `hipStreamNonBlocking`.
+pub(crate) const NON_BLOCKING: u32 = 1;
+
 impl Memory {
     pub(crate) fn of(bench: &Bench) -> Self {
+        let mut stream = 0;
+        // SAFETY: HIP's function of this name has this type; the room is one handle's.
+        unsafe {
+            let create = bench
+                .sim
+                .library()
+                .get::<unsafe extern "C" fn(*mut usize, u32) -> c_int>(
+                    b"hipStreamCreateWithFlags\0",
+                );
+            assert_eq!(create.unwrap()(&mut stream, NON_BLOCKING), 0);
+        }
         Memory {
             sim: bench.sim.clone(),
+            stream,
             taken: Mutex::default(),
         }
     }
@@ -306,13 +325,19 @@ impl Memory {
                 .get::<unsafe extern "C" fn(*mut *mut c_void, usize) -> c_int>(b"hipMalloc\0")
                 .unwrap();
             let copy = library
-                .get::<unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int) -> c_int>(
-                    b"hipMemcpy\0",
+                .get::<unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int, usize) -> c_int>(
+                    b"hipMemcpyWithStream\0",
                 )
                 .unwrap();
             assert_eq!(allocate(&mut memory, bytes.len()), 0);
             assert_eq!(
-                copy(memory, bytes.as_ptr().cast(), bytes.len(), TO_DEVICE),
+                copy(
+                    memory,
+                    bytes.as_ptr().cast(),
+                    bytes.len(),
+                    TO_DEVICE,
+                    self.stream
+                ),
                 0
             );
         }
@@ -323,6 +348,14 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
+        // SAFETY: HIP's function of this name has this type; the stream is done.
+        unsafe {
+            let destroy = self
+                .sim
+                .library()
+                .get::<unsafe extern "C" fn(usize) -> c_int>(b"hipStreamDestroy\0");
+            destroy.unwrap()(self.stream);
+        }
         for memory in self.taken.lock().unwrap().drain(..) {
             // SAFETY: HIP's function of this name has this type; the frames that lay here are gone.
             unsafe {

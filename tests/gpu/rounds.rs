@@ -42,6 +42,9 @@ fn run(room: &Path, how: &str) {
         if round == SETTLED {
             settled = resident();
         }
+        if round % 100 == 0 {
+            eprintln!("{round} {}", resident());
+        }
     }
     let (held, now) = (held.unwrap(), resident());
     println!(

@@ -32,11 +32,11 @@ const DEPENDENCIES: [(&str, &[&str]); 18] = [
     ),
     ("vmafx-cli", &ANY),
     ("vmafx-codegen", &[]),
-    ("vmafx-tests", &ANY),
+    ("vmafx-tests", &WITH_RUNTIMES),
     ("vmafx-test-edge", &["vmafx-api"]),
     ("vmafx-test-panics", &["vmafx-api"]),
     ("vmafx-hipsim", &[]),
-    ("xtask", &ANY),
+    ("xtask", &WITH_RUNTIMES),
 ];
 
 const ANY: [&str; 13] = [
@@ -54,6 +54,19 @@ const ANY: [&str; 13] = [
     "vmafx-tests",
     "vmafx-hipsim",
 ];
+
+/// The same with the GPU backends, for what tests and measures them.
+const WITH_RUNTIMES: [&str; 14] = {
+    let mut list = [""; 14];
+    let mut at = 0;
+    while at < ANY.len() {
+        list[at] = ANY[at];
+        at += 1;
+    }
+    list[12] = "vmafx-backend-hip";
+    list[13] = "vmafx-backend-cuda";
+    list
+};
 
 /// Crates that ship the models' figures, which have their own licence.
 const CARRIES_MODELS: [&str; 2] = ["vmafx-models", "vmafx-cli"];

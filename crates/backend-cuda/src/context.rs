@@ -110,7 +110,8 @@ macro_rules! made {
     }};
 }
 
-impl Runtime for Context {
+// SAFETY: memory and handles are what the driver answered with success.
+unsafe impl Runtime for Context {
     fn make_current(&self) -> Result<usize, RuntimeError> {
         // SAFETY: the context is alive: retained, or a caller's that outlives this.
         let code = unsafe { (self.driver.functions.push)(self.context) };

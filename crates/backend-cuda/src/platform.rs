@@ -181,7 +181,8 @@ fn newest<'a>(targets: impl Iterator<Item = &'a str>, capability: u32) -> Option
     known.max().map(|(_, name)| name.to_owned())
 }
 
-impl Platform for Cuda {
+// SAFETY: the stream that is handed on is the one of the request, of the same driver.
+unsafe impl Platform for Cuda {
     fn info(&self) -> BackendInfo {
         let mut info = BackendInfo::new(ID, "NVIDIA CUDA", env!("CARGO_PKG_VERSION"));
         info.priority = PRIORITY;

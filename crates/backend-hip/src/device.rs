@@ -86,7 +86,8 @@ macro_rules! made {
     }};
 }
 
-impl Runtime for Device {
+// SAFETY: memory and handles are what the HIP runtime answered with success.
+unsafe impl Runtime for Device {
     fn make_current(&self) -> Result<usize, RuntimeError> {
         let mut previous = 0;
         // SAFETY: the room is one number's.

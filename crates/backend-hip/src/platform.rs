@@ -206,7 +206,8 @@ impl Properties {
     }
 }
 
-impl Platform for Hip {
+// SAFETY: the stream that is handed on is the one of the request, of the same runtime.
+unsafe impl Platform for Hip {
     fn info(&self) -> BackendInfo {
         let mut info = BackendInfo::new(ID, "AMD HIP", env!("CARGO_PKG_VERSION"));
         info.priority = PRIORITY;

@@ -11,8 +11,18 @@ use bytemuck::{Pod, Zeroable};
 pub struct Plane {
     /// Of the first sample.
     pub address: u64,
-    /// Between the starts of two rows.
+    /// Between the starts of two rows, less than 2^32.
     pub pitch: u64,
+}
+
+/// What shows that a frame of host memory has arrived: the last bytes of its copy.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct Arrival {
+    /// Of a number (u64) behind the frame's planes; 0 if the frame was on the device already.
+    pub address: u64,
+    /// The number that the frame's copy writes there.
+    pub number: u64,
 }
 
 /// One frame pair. Written for every frame, so that all other arguments stay as they are.
@@ -23,6 +33,9 @@ pub struct Job {
     pub sequence: u64,
     /// 0.
     pub reserved: u64,
+    /// Of the reference, the distorted frame and the earlier ones. The sequence number of the
+    /// results is 0 unless all have arrived.
+    pub arrivals: [Arrival; 4],
     /// Planes of the reference.
     pub reference: [Plane; 3],
     /// Planes of the distorted frame.

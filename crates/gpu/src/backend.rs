@@ -16,10 +16,14 @@ use vmafx_api::{
 use crate::card::Card;
 use crate::device::{GpuDevice, MEMORY};
 use crate::objects::ObjectTable;
-use crate::runtime::{Runtime, StreamHandle};
+use crate::runtime::{Fault, Runtime, StreamHandle};
 
 /// A runtime with its devices.
-pub trait Platform: fmt::Debug + Send + Sync + 'static {
+///
+/// # Safety
+/// The stream of an [`Opened`] is one of its runtime, and whoever made the [`OpenRequest`] vouched
+/// that it outlives the device.
+pub unsafe trait Platform: fmt::Debug + Send + Sync + 'static {
     /// What the backend is.
     fn info(&self) -> BackendInfo;
 
@@ -97,10 +101,14 @@ impl<P: Platform> BackendImpl for GpuBackend<P> {
         // SAFETY: whoever gave the stream vouched for it (`OpenRequest::with_external`).
         let card = unsafe { Card::new(runtime, &object, stream) };
         let card = card.map_err(|error| {
+            let fault = error.fault;
             let error = error.about(subject);
-            ApiError {
-                message: format!("its device code does not load: {}", error.message),
-                ..error
+            match fault {
+                Fault::BadModule => ApiError {
+                    message: format!("its device code does not load: {}", error.message),
+                    ..error
+                },
+                _ => error,
             }
         })?;
         let info = self.completed(info);

@@ -1,7 +1,8 @@
 //! An opened device: its runtime, its device code, and whether it is still there.
 //!
-//! What must stay true: after a failure that takes the device's state with it, nothing is asked
-//! of the device again; the first such failure is what everyone is told.
+//! What must stay true: after a failure that takes the device's state with it, no work is given to
+//! the device again (what was made is still taken down); the first such failure is what everyone is
+//! told.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -92,6 +93,6 @@ impl Card {
 }
 
 fn lost(error: &RuntimeError) -> ApiError {
-    let message = format!("the device is lost since {error}; open it again");
+    let message = format!("the device is lost since {error}; restart the program");
     ApiError::new(Status::DEVICE, "device", message).with_code(error.code.into())
 }

@@ -3,9 +3,10 @@
 //! Planar frames behind device pointers are taken in, with nothing to wait for or with an event
 //! of the device's runtime; every other kind of memory or fence is refused by name.
 //!
-//! What must stay true: the producer's fence is waited for by the device, on the library's
-//! stream, before [`import`](Importer::import) returns, so the producer may destroy it then; all
-//! fields at fault are told, the first of them as the subject.
+//! What must stay true: the wait for the producer's fence is enqueued, on the library's stream,
+//! before [`import`](Importer::import) returns, so the producer may destroy the fence then; all
+//! fields at fault are told, the first of them as the subject. One stream waits for all producers:
+//! frames are to be taken in in the order in which their fences are signalled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use vmafx_api::{
 use crate::args::Plane;
 use crate::card::Card;
 use crate::resources::Event;
-use crate::runtime::EventHandle;
+use crate::runtime::{EventHandle, Fault, RuntimeError};
 
 /// A frame in the device's memory that its producer described.
 #[derive(Debug)]
@@ -154,6 +155,10 @@ impl ImportImpl for Importer {
                 let message = format!("{} bytes, a row has {row}", plane.pitch);
                 refusals.add(Status::INVALID, subject("pitch"), message);
             }
+            if plane.pitch > u64::from(u32::MAX) {
+                let message = format!("{} bytes, the most are {}", plane.pitch, u32::MAX);
+                refusals.add(Status::RANGE, subject("pitch"), message);
+            }
             if !plane.pitch.is_multiple_of(sample) {
                 let message = format!("{} bytes are not whole samples", plane.pitch);
                 refusals.add(Status::INVALID, subject("pitch"), message);
@@ -248,7 +253,17 @@ impl Importer {
     /// An event of our own behind the producer's.
     fn follow(&self, event: EventHandle) -> Result<Arc<Event>, ApiError> {
         let card = &self.card;
-        let failed = |error| card.failed_about(error, "desc.acquire.handle");
+        let failed = |error: RuntimeError| match error.fault {
+            // What a stream cannot wait for is not an event of this device.
+            Fault::Other => {
+                let refusal = error.about("desc.acquire.handle");
+                ApiError {
+                    status: Status::INVALID,
+                    ..refusal
+                }
+            }
+            _ => card.failed_about(error, "desc.acquire.handle"),
+        };
         let _current = card.enter()?;
         let ready = Event::new(card.runtime()).map_err(failed)?;
         // SAFETY: whoever made the descriptor vouches for the handle during the call.

@@ -193,7 +193,7 @@ mod tests {
 
     /// Two objects of 3000 and 200 bytes.
     fn sample() -> (Vec<u8>, Vec<u8>, String, &'static [u8]) {
-        let a: Vec<u8> = (0..3000u32).map(|i| (i * i >> 3) as u8).collect();
+        let a: Vec<u8> = (0..3000u32).map(|i| ((i * i) >> 3) as u8).collect();
         let b: Vec<u8> = (0..200).collect();
         let digest = |bytes: &[u8]| hexadecimal(&Sha256::digest(bytes));
         let table = format!(

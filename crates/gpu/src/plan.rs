@@ -354,9 +354,11 @@ impl ExtractorImpl for Plan {
     }
 
     fn memory_bytes(&self) -> u64 {
-        let frames = 2 * self.uploads.frame_bytes();
+        // A host may have as many more submitted as it collects at once.
+        let slots = 2 * self.in_flight - 1;
+        let frames = (2 * slots + self.history) * self.uploads.frame_bytes();
         let tables = self.tables.as_ref().map_or(0, DeviceMemory::bytes);
-        (self.in_flight * (self.layout.arena_bytes() + frames) + tables) as u64
+        (slots * self.layout.arena_bytes() + frames + tables) as u64
     }
 
     fn admits(&self, frame: &FrameRef<'_>) -> Result<(), ApiError> {
@@ -393,11 +395,11 @@ impl ExtractorImpl for Plan {
             *slot = self.planes(frame)[0];
         }
         let arguments = args::Job {
-            sequence: 0,
-            reserved: 0,
+            arrivals: self.arrivals(&located),
             reference: self.planes(&located[0]),
             distorted: self.planes(&located[1]),
             earlier: planes,
+            ..args::Job::default()
         };
 
         let (number, mut slot) = self.take()?;
@@ -468,6 +470,17 @@ impl ExtractorImpl for Plan {
 }
 
 impl Plan {
+    /// What shows that frames of host memory have arrived.
+    fn arrivals(&self, located: &[Held]) -> [args::Arrival; 4] {
+        let mut arrivals = [args::Arrival::default(); 4];
+        for (arrival, frame) in arrivals.iter_mut().zip(located) {
+            if let Held::Uploaded(upload) = frame {
+                *arrival = upload.arrival();
+            }
+        }
+        arrivals
+    }
+
     /// What must be reached before a frame is read.
     fn ready(&self, located: &Held) -> Option<Arc<Event>> {
         match located {

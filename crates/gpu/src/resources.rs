@@ -273,6 +273,10 @@ impl PinnedMemory {
         })
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.bytes
+    }
+
     pub(crate) fn pointer(&self) -> *mut c_void {
         self.pointer
     }

@@ -53,11 +53,16 @@ pub struct Extent {
 /// Unless said otherwise, methods need the device to be current on the calling thread: see
 /// [`enter`]. They may be called from any thread at once.
 ///
+/// # Safety
+/// Whoever implements it vouches that memory is as large as was asked for, exclusive and, in the case
+/// of pinned memory, writable by the host; that handles are those of the objects made; and that the
+/// methods do what they say and no more.
+///
 /// # Safety of the `unsafe` methods
 /// Handles and addresses are of this runtime, alive, and not destroyed while the call or the work
 /// it enqueues uses them; memory that enqueued work reads or writes stays valid, and is not used
 /// in conflict, until that work is complete.
-pub trait Runtime: Send + Sync + fmt::Debug + 'static {
+pub unsafe trait Runtime: Send + Sync + fmt::Debug + 'static {
     /// Makes the device current on this thread; returns what was current, for
     /// [`restore`](Runtime::restore).
     ///
@@ -92,8 +97,8 @@ pub trait Runtime: Send + Sync + fmt::Debug + 'static {
     /// See the trait; the memory is not used by any work.
     unsafe fn free_pinned(&self, memory: *mut c_void);
 
-    /// Whether the host memory at `memory` can be copied from without staging. Only looks at the
-    /// address.
+    /// Whether the host memory at `memory` can be copied from without staging. Looks at the address
+    /// alone, which may be any.
     fn is_pinned(&self, memory: *const c_void) -> bool;
 
     /// Bytes of device memory that are free, and all there are.

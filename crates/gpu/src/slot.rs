@@ -65,11 +65,22 @@ struct Branch {
     launches: Vec<Launch>,
 }
 
+/// What becomes of work that is enqueued.
+#[derive(Clone, Copy, Debug)]
+enum Batches {
+    /// It runs, and is handed over before another stream waits for it.
+    Submitted,
+    /// It becomes part of a graph, which the runtime hands over as a whole.
+    Recorded,
+}
+
 /// A dispatch that is not in the results as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
     /// The results are of another launch.
     Sequence { found: u64, expected: u64 },
+    /// The copy of a frame did not arrive before its kernels ran.
+    Upload,
     /// A kernel ran another number of blocks than were launched.
     Blocks {
         kernel: &'static str,
@@ -82,8 +93,13 @@ impl std::fmt::Display for Lost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Lost::Sequence { found, expected } => {
-                write!(f, "the results bear the number {found}, not {expected}")
+                write!(
+                    f,
+                    "the results bear the number {found}, not {expected}: vx_begin or a copy \
+                     beside it was lost"
+                )
             }
+            Lost::Upload => f.write_str("the copy of a frame did not arrive"),
             Lost::Blocks {
                 kernel,
                 ran,
@@ -145,7 +161,7 @@ impl Slot {
         };
         if runtime.has_graphs() {
             let _current = enter(runtime)?;
-            match slot.main.recorded(|| slot.enqueue()) {
+            match slot.main.recorded(|| slot.enqueue(Batches::Recorded)) {
                 Ok(graph) => slot.graph = Some(graph),
                 Err(error) if error.fault == Fault::NotSupported => {}
                 Err(error) => return Err(error),
@@ -189,19 +205,19 @@ impl Slot {
             // waits for `done` before it goes; frames are held; the graph's last launch is
             // complete, because the slot was released.
             Some(graph) => unsafe { self.main.launch_graph(graph) }?,
-            None => {
-                self.enqueue()?;
-                for branch in &self.branches {
-                    branch.stream.submit()?;
-                }
-            }
+            None => self.enqueue(Batches::Submitted)?,
         }
         self.done.record(&self.main)?;
         self.main.submit()
     }
 
     /// Enqueues the work of one frame.
-    fn enqueue(&self) -> Answer<()> {
+    fn enqueue(&self, batches: Batches) -> Answer<()> {
+        // An event that the runtime still holds back may pass for one that was reached.
+        let hand_over = |stream: &Stream| match batches {
+            Batches::Submitted => stream.submit(),
+            Batches::Recorded => Ok(()),
+        };
         let to = (self.arena.address(), JOB_BYTES);
         let from = (self.pinned.pointer().cast_const(), JOB_BYTES);
         let extent = Extent {
@@ -215,6 +231,7 @@ impl Slot {
         unsafe { self.main.launch(&self.begin) }?;
         if !self.branches.is_empty() {
             self.forked.record(&self.main)?;
+            hand_over(&self.main)?;
         }
         for branch in &self.branches {
             branch.stream.wait(&self.forked)?;
@@ -223,6 +240,7 @@ impl Slot {
                 unsafe { branch.stream.launch(launch) }?;
             }
             branch.joined.record(&branch.stream)?;
+            hand_over(&branch.stream)?;
         }
         for launch in &self.launches {
             // SAFETY: as above.
@@ -264,6 +282,11 @@ impl Slot {
     pub(crate) fn check(&self) -> Result<(), Lost> {
         let words = &self.words;
         let (found, expected) = (words[SEQUENCE_WORD], self.job.sequence);
+        // What `vx_begin` leaves when a frame has not arrived; the words are zeroed before a launch,
+        // too, but then its counters are.
+        if found == 0 && words[COUNTER_WORD..].iter().any(|&ran| ran != 0) {
+            return Err(Lost::Upload);
+        }
         if found != expected {
             return Err(Lost::Sequence { found, expected });
         }

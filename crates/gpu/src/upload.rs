@@ -5,16 +5,18 @@
 //! stream of their own and overlap with the kernels of other frames.
 //!
 //! What must stay true: the reference frame that a later frame looks back at is not copied again
-//! (it is known by its identity, and kept so that no other frame can take that identity);
-//! staging memory is not written while a copy of it is under way.
+//! (it is known by its identity, and kept so that no other frame can take that identity); every
+//! copy ends with a number of its own, by which the device sees that it has arrived; neither
+//! staging memory nor a kept frame is let go while a copy of it is under way.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use vmafx_api::{ApiError, FrameFormat, FrameRef, HostView, KeptFrame, Samples, Status};
 
-use crate::args::Plane;
+use crate::args::{Arrival, Plane};
 use crate::card::Card;
 use crate::resources::{DeviceMemory, Event, PinnedMemory, Stream};
 use crate::runtime::{Extent, Runtime, enter};
@@ -33,6 +35,8 @@ pub(crate) struct Uploads {
     /// How many of them are remembered.
     remembered: usize,
     free: Arc<Mutex<Vec<Buffers>>>,
+    /// Numbers of copies, so that a frame that did not arrive is not taken for another.
+    number: AtomicU64,
 }
 
 /// Where the planes of a frame lie in its buffers.
@@ -50,6 +54,9 @@ struct PlaneShape {
     extent: Extent,
 }
 
+/// Bytes of the number that a copy ends with.
+const NUMBER: usize = size_of::<u64>();
+
 /// Memory for one frame.
 #[derive(Debug)]
 struct Buffers {
@@ -59,6 +66,8 @@ struct Buffers {
     ready: Arc<Event>,
     /// Whether `ready` was ever recorded.
     used: bool,
+    /// The number that the last copy ends with, behind the planes.
+    number: u64,
 }
 
 /// A frame on the device, or on its way there.
@@ -67,6 +76,8 @@ pub(crate) struct Upload {
     filled: OnceLock<Result<Buffers, ApiError>>,
     /// The frame, while its identity or its samples are needed.
     kept: Option<KeptFrame>,
+    /// Whether the copies read the kept frame itself.
+    pinned: bool,
     shape: Arc<Shape>,
     free: Arc<Mutex<Vec<Buffers>>>,
     runtime: Arc<dyn Runtime>,
@@ -133,53 +144,28 @@ impl Uploads {
             recent: Mutex::default(),
             remembered,
             free: Arc::default(),
+            number: AtomicU64::new(0),
         })
     }
 
     /// Bytes of device memory for one frame.
     pub(crate) fn frame_bytes(&self) -> usize {
-        self.shape.bytes
+        self.shape.bytes + NUMBER
     }
 
     /// Brings `frame` to the device, or finds it there. `again` says whether a later frame may
     /// ask for it.
     pub(crate) fn bring(&self, frame: &FrameRef<'_>, again: bool) -> Result<Arc<Upload>, ApiError> {
-        let identity = frame.identity();
-        let remember = self.remembered > 0 && identity != 0;
-        let upload = {
-            let mut recent = lock(&self.recent);
-            let same = |upload: &&Arc<Upload>| {
-                let kept = upload.kept.as_ref();
-                remember && kept.is_some_and(|kept| kept.get().identity() == identity)
-            };
-            if let Some(found) = recent.iter().find(same) {
-                found.clone()
-            } else {
-                let pinned = self.is_pinned(frame);
-                let kept = match (remember && again) || pinned {
-                    true => Some(frame.keep()),
-                    false => None,
-                };
-                // A host whose frames cannot be kept has them copied each time.
-                let kept = kept.and_then(Result::ok);
-                let upload = Arc::new(Upload {
-                    filled: OnceLock::new(),
-                    kept,
-                    shape: self.shape.clone(),
-                    free: self.free.clone(),
-                    runtime: self.card.runtime().clone(),
-                });
-                if remember && again && upload.kept.is_some() {
-                    recent.push_back(upload.clone());
-                    if recent.len() > self.remembered {
-                        recent.pop_front();
-                    }
-                }
-                upload
-            }
+        let _current = self.card.enter()?;
+        let identity = match self.remembered {
+            0 => 0,
+            _ => frame.identity(),
         };
-        let filled = upload.filled.get_or_init(|| self.fill(frame, &upload));
-        match filled {
+        let upload = match self.known(identity) {
+            Some(known) => known,
+            None => self.new_upload(frame, identity, again),
+        };
+        match upload.filled.get_or_init(|| self.fill(frame, &upload)) {
             Ok(_) => Ok(upload),
             Err(error) => {
                 // The next frame tries again.
@@ -189,13 +175,70 @@ impl Uploads {
         }
     }
 
-    /// Whether every plane lies in memory that the device copies from by itself.
+    /// The remembered frame of that identity; 0 is nobody's.
+    fn known(&self, identity: usize) -> Option<Arc<Upload>> {
+        let recent = lock(&self.recent);
+        let mut same = recent.iter().filter(|upload| {
+            let kept = upload.kept.as_ref();
+            identity != 0 && kept.is_some_and(|kept| kept.get().identity() == identity)
+        });
+        same.next().cloned()
+    }
+
+    /// An upload that is still to be filled, remembered if it is asked for again. Of two workers
+    /// that come with one frame at once, the second gets the first's.
+    fn new_upload(&self, frame: &FrameRef<'_>, identity: usize, again: bool) -> Arc<Upload> {
+        let remember = identity != 0 && again;
+        let pinned = self.is_pinned(frame);
+        // A host whose frames cannot be kept has them staged, and copied each time.
+        let kept = match remember || pinned {
+            true => frame.keep().ok(),
+            false => None,
+        };
+        let remember = remember && kept.is_some();
+        let upload = Arc::new(Upload {
+            filled: OnceLock::new(),
+            pinned: pinned && kept.is_some(),
+            kept,
+            shape: self.shape.clone(),
+            free: self.free.clone(),
+            runtime: self.card.runtime().clone(),
+        });
+        if !remember {
+            return upload;
+        }
+        let mut recent = lock(&self.recent);
+        let same = |other: &&Arc<Upload>| {
+            let kept = other.kept.as_ref();
+            kept.is_some_and(|kept| kept.get().identity() == identity)
+        };
+        if let Some(known) = recent.iter().find(same) {
+            return known.clone();
+        }
+        recent.push_back(upload.clone());
+        let forgotten = match recent.len() > self.remembered {
+            true => recent.pop_front(),
+            false => None,
+        };
+        drop(recent);
+        // Outside of the lock: its copy may be waited for.
+        drop(forgotten);
+        upload
+    }
+
+    /// Whether every plane lies, from its first byte to its last, in memory that the device copies
+    /// from by itself.
     fn is_pinned(&self, frame: &FrameRef<'_>) -> bool {
-        let planes = 0..self.shape.planes.len();
+        let runtime = self.card.runtime();
+        let sample = self.shape.format.sample_bytes();
         frame.host().is_some_and(|view| {
-            planes.into_iter().all(|plane| {
-                view.plane(plane)
-                    .is_some_and(|plane| self.card.runtime().is_pinned(start(plane.samples())))
+            self.shape.planes.iter().enumerate().all(|(index, shape)| {
+                view.plane(index).is_some_and(|plane| {
+                    let first = start(plane.samples());
+                    let rows = (shape.extent.rows - 1) * plane.stride() * sample;
+                    let last = first.wrapping_byte_add(rows + shape.extent.width - 1);
+                    runtime.is_pinned(first) && runtime.is_pinned(last)
+                })
             })
         })
     }
@@ -206,23 +249,23 @@ impl Uploads {
             ApiError::new(Status::INTERNAL, "frame", message)
         })?;
         let card = &self.card;
-        let _current = card.enter()?;
         let failed = |error| card.failed(error);
         let recycled = lock(&self.free).pop();
         let mut buffers = match recycled {
             Some(buffers) => buffers,
             None => Buffers {
-                memory: DeviceMemory::new(card.runtime(), self.shape.bytes).map_err(failed)?,
+                memory: DeviceMemory::new(card.runtime(), self.shape.bytes + NUMBER)
+                    .map_err(failed)?,
                 staging: None,
                 ready: Arc::new(Event::new(card.runtime()).map_err(failed)?),
                 used: false,
+                number: 0,
             },
         };
         if buffers.used {
             buffers.ready.await_reached().map_err(failed)?;
         }
-        let kept = upload.kept.is_some() && self.is_pinned(frame);
-        if let Err(error) = self.enqueue(view, kept, &mut buffers) {
+        if let Err(error) = self.enqueue(view, upload.pinned, &mut buffers) {
             // What was enqueued before the failure still reads and writes.
             let _ = self.stream.synchronize();
             return Err(error);
@@ -230,12 +273,12 @@ impl Uploads {
         Ok(buffers)
     }
 
-    /// Enqueues the copies of a frame into buffers of which no copy is under way; `kept` says
-    /// that its samples stay where they are until then.
+    /// Enqueues the copies of a frame into buffers of which no copy is under way; `pinned` says
+    /// that they read the frame itself, which is kept as long.
     fn enqueue(
         &self,
         view: &HostView<'_>,
-        kept: bool,
+        pinned: bool,
         buffers: &mut Buffers,
     ) -> Result<(), ApiError> {
         let card = &self.card;
@@ -250,23 +293,42 @@ impl Uploads {
         });
         let sources = sources.collect::<Result<Vec<_>, ApiError>>()?;
         let memory = buffers.memory.address();
-        if kept {
+        // From 1: memory that nobody wrote reads as 0.
+        buffers.number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = buffers.number.to_ne_bytes();
+        let staged = match pinned {
+            true => NUMBER,
+            false => self.shape.bytes + NUMBER,
+        };
+        // The last bytes of the staging memory are the number's.
+        let staging = match &mut buffers.staging {
+            Some(staging) if staging.len() >= staged => staging,
+            room => room.insert(PinnedMemory::new(card.runtime(), staged).map_err(failed)?),
+        };
+        let from = staging.len() - NUMBER;
+        // SAFETY: the last copy from it was waited for.
+        let bytes = unsafe { staging.bytes_mut() };
+        bytes[from..].copy_from_slice(&number);
+        if pinned {
             for (shape, from, stride) in sources {
                 let to = (memory + shape.offset as u64, shape.pitch);
-                // SAFETY: the view's rows are readable while the frame is kept, which is as long
-                // as the upload lives: until the frame's work has been collected. The buffers
-                // belong to this upload alone.
+                // SAFETY: the view's rows are readable while the upload keeps the frame, and it
+                // waits for the copy before it lets go of it. The buffers are its own.
                 unsafe { self.stream.upload(to, (from, stride), shape.extent) }.map_err(failed)?;
             }
-        } else {
-            let staging = match &mut buffers.staging {
-                Some(staging) => staging,
-                empty => empty
-                    .insert(PinnedMemory::new(card.runtime(), self.shape.bytes).map_err(failed)?),
+            let to = (memory + self.shape.bytes as u64, NUMBER);
+            let from = staging.pointer().wrapping_byte_add(from).cast_const();
+            let extent = Extent {
+                width: NUMBER,
+                rows: 1,
             };
+            // SAFETY: the staging memory is not written before `ready` is reached, and both
+            // belong to this upload.
+            unsafe { self.stream.upload(to, (from, NUMBER), extent) }.map_err(failed)?;
+        } else {
             {
-                // SAFETY: the last copy from it was waited for above.
-                let bytes = unsafe { staging.bytes_mut() };
+                // SAFETY: the last copy from it was waited for.
+                let bytes = &mut unsafe { staging.bytes_mut() }[..self.shape.bytes];
                 for (shape, from, stride) in sources {
                     let rows = bytes[shape.offset..].chunks_mut(shape.pitch);
                     for (y, row) in rows.take(shape.extent.rows).enumerate() {
@@ -281,7 +343,7 @@ impl Uploads {
                 }
             }
             let extent = Extent {
-                width: self.shape.bytes,
+                width: self.shape.bytes + NUMBER,
                 rows: 1,
             };
             let (to, from) = (
@@ -306,6 +368,15 @@ impl Upload {
     /// What must be reached before the planes are read.
     pub(crate) fn ready(&self) -> Option<Arc<Event>> {
         self.buffers().map(|buffers| buffers.ready.clone())
+    }
+
+    /// What shows that the frame has arrived.
+    pub(crate) fn arrival(&self) -> Arrival {
+        self.buffers()
+            .map_or(Arrival::default(), |buffers| Arrival {
+                address: buffers.memory.address() + self.shape.bytes as u64,
+                number: buffers.number,
+            })
     }
 
     /// The planes on the device; those that are not brought there are empty.

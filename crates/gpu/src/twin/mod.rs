@@ -34,7 +34,7 @@ pub(crate) trait Twin: Send + Sync {
         0
     }
 
-    /// Reserves memory. Called once, before everything below.
+    /// Reserves memory, before everything below. May be called again; the last call counts.
     fn lay_out(&mut self, layout: &mut Layout);
 
     /// The kernels of one frame, in the order in which they run.
