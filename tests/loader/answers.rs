@@ -49,7 +49,7 @@ const NEGOTIATE: [Bad; 10] = {
             "newer-revision",
             "plugin->abi_chosen = host->abi_max + 1;",
             (STEP, WrongRevision),
-            "chose revision 2",
+            "chose revision 3",
         ),
         (
             "revision-0",
@@ -85,7 +85,7 @@ const NEGOTIATE: [Bad; 10] = {
 };
 
 /// What the plugin says of itself and of its tables.
-const TABLES: [Bad; 34] = {
+const TABLES: [Bad; 35] = {
     use Reason::*;
     const STEP: Stage = Stage::Layout;
     [
@@ -181,7 +181,7 @@ const TABLES: [Bad; 34] = {
         ),
         (
             "one-function-short",
-            "table.struct_size = sizeof table - 8;",
+            "table.struct_size = offsetof(vmafx_plugin_backend, query);",
             (STEP, StructSize),
             "Backend has struct_size",
         ),
@@ -250,6 +250,12 @@ const TABLES: [Bad; 34] = {
             "STRAY(table.query);",
             (STEP, StrayFunction),
             "`vmafx_plugin_backend.query`",
+        ),
+        (
+            "stray-repeats",
+            "STRAY(table.extractor_repeats);",
+            (STEP, StrayFunction),
+            "`vmafx_plugin_backend.extractor_repeats`",
         ),
         (
             "stray-import",

@@ -7,8 +7,10 @@
 //!
 //! What must stay true: code is taken only from a folder that nobody but this user can write to,
 //! and only if its digest is right; whatever fails, the answer is to compile again; a process
-//! with rights that its caller lacks neither reads nor writes; the folder does not grow for ever.
+//! with rights that its caller lacks neither reads nor writes; the folder does not grow for ever,
+//! and nothing is removed from it but files that have a key's name.
 
+use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, Metadata};
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -29,6 +31,8 @@ const MAX_BYTES: u64 = 1 << 26;
 /// Most files that are left when one is written.
 const MAX_FILES: usize = 32;
 const SUFFIX: &str = "cubin";
+/// Hexadecimal digits of a key.
+const KEY_DIGITS: usize = 64;
 
 /// The cache, for one device under one driver.
 #[derive(Clone, Debug, Default)]
@@ -68,7 +72,7 @@ impl CodeCache {
     /// The code that is kept under `key`.
     pub(crate) fn read(&self, key: &str) -> Option<Vec<u8>> {
         let folder = self.folder.as_deref()?;
-        is_ours(&folder.metadata().ok()?).then_some(())?;
+        is_place(folder).then_some(())?;
         let file = File::open(path(folder, key)).ok()?;
         let metadata = file.metadata().ok()?;
         (metadata.is_file() && is_ours(&metadata)).then_some(())?;
@@ -94,7 +98,7 @@ impl CodeCache {
             .recursive(true)
             .mode(0o700)
             .create(folder)?;
-        if !is_ours(&folder.metadata()?) {
+        if !is_place(folder) {
             return Err(std::io::ErrorKind::PermissionDenied.into());
         }
         let mut draft = tempfile::Builder::new()
@@ -128,14 +132,29 @@ fn is_ours(metadata: &Metadata) -> bool {
     metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0
 }
 
+/// Whether it is a folder itself, not a link to one, that only this user can have filled.
+fn is_place(folder: &Path) -> bool {
+    let metadata = folder.symlink_metadata();
+    metadata.is_ok_and(|metadata| metadata.is_dir() && is_ours(&metadata))
+}
+
+/// Whether a file is one of the cache's, by its name.
+fn is_kept(name: &OsStr) -> bool {
+    let name = name.to_str().and_then(|name| name.split_once('.'));
+    name.is_some_and(|(key, suffix)| {
+        let digit = |c: u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
+        suffix == SUFFIX && key.len() == KEY_DIGITS && key.bytes().all(digit)
+    })
+}
+
 /// Removes the oldest files beyond [`MAX_FILES`].
 fn prune(folder: &Path) -> std::io::Result<()> {
     let mut files: Vec<(SystemTime, PathBuf)> = Vec::new();
     for entry in folder.read_dir()? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|suffix| suffix == SUFFIX) {
-            let modified = path.metadata().and_then(|data| data.modified());
-            files.push((modified.unwrap_or(SystemTime::UNIX_EPOCH), path));
+        let entry = entry?;
+        if is_kept(&entry.file_name()) {
+            let modified = entry.metadata().and_then(|data| data.modified());
+            files.push((modified.unwrap_or(SystemTime::UNIX_EPOCH), entry.path()));
         }
     }
     files.sort();
@@ -239,6 +258,19 @@ mod tests {
     }
 
     #[test]
+    fn a_link_is_no_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = cache(folder.path());
+        cache.write("k", b"code");
+        let (place, moved) = (folder.path().join("a/b"), folder.path().join("moved"));
+        fs::rename(&place, &moved).unwrap();
+        std::os::unix::fs::symlink(&moved, &place).unwrap();
+        assert_eq!(cache.read("k"), None);
+        cache.write("l", b"code");
+        assert_eq!(fs::read_dir(&moved).unwrap().count(), 1);
+    }
+
+    #[test]
     fn a_place_that_cannot_be_is_none() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), "a file").unwrap();
@@ -251,21 +283,37 @@ mod tests {
     fn the_oldest_go() {
         let folder = tempfile::tempdir().unwrap();
         let cache = cache(folder.path());
-        cache.write("old", b"code");
-        let place = folder.path().join("a/b");
-        let old = File::options()
-            .append(true)
-            .open(place.join("old.cubin"))
-            .unwrap();
-        old.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        fs::write(place.join("note.txt"), "not ours").unwrap();
-        for number in 0..MAX_FILES {
-            assert!(cache.read("old").is_some(), "{number}");
-            cache.write(&number.to_string(), b"code");
+        let (old, place) = (cache.key(b"old"), folder.path().join("a/b"));
+        cache.write(&old, b"code");
+        // What has another name is not the cache's, whatever its age.
+        let others = [
+            "note.txt".to_owned(),
+            "mine.cubin".to_owned(),
+            format!("{}.cubin", &old[1..]),
+            format!("{}.cubin", old.replace(|c: char| c.is_ascii_digit(), "A")),
+            format!("{old}.cubin.cubin"),
+            old.clone(),
+        ];
+        for name in &others {
+            fs::write(place.join(name), "not ours").unwrap();
         }
-        assert_eq!(cache.read("old"), None);
-        assert!(cache.read("0").is_some());
-        assert!(place.join("note.txt").exists());
+        for entry in place.read_dir().unwrap() {
+            let file = File::options().append(true).open(entry.unwrap().path());
+            file.unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        }
+        let keys = (0..MAX_FILES).map(|number| cache.key(&number.to_le_bytes()));
+        let keys: Vec<_> = keys.collect();
+        for key in &keys {
+            assert!(cache.read(&old).is_some(), "{key}");
+            cache.write(key, b"code");
+        }
+        assert_eq!(cache.read(&old), None);
+        for key in &keys {
+            assert!(cache.read(key).is_some(), "{key}");
+        }
+        for name in &others {
+            assert!(place.join(name).exists(), "{name}");
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Which code object a device takes: that of its own architecture, else a generic one of its
 //! family where the runtime can load such a thing.
 //!
-//! What must stay true: nothing else is tried; code of another architecture may load and then
-//! fail in the middle of a run.
+//! What must stay true: nothing else is tried: code of another architecture may load and then fail
+//! in the middle of a run, and nothing is compiled for a device at run time
+//! (`docs/decisions/0007-no-runtime-compiler.md`).
 
 use crate::functions::Version;
 
