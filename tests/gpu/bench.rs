@@ -399,7 +399,7 @@ impl DeviceMemory for Memory {
             let (width, height) = (plane.size().width, plane.size().height);
             let (offset, pitch) = (layout.offset, width + layout.padding);
             // What lies between rows is noise within the depth.
-            let noise = |at: usize| (at * 2_654_435_761 >> 7) as u32 & format.peak();
+            let noise = |at: usize| ((at * 2_654_435_761) >> 7) as u32 & format.peak();
             let mut stored: Vec<u32> = (0..offset + pitch * height).map(noise).collect();
             for y in 0..height {
                 let from = y * plane.stride();

@@ -35,10 +35,14 @@ fn run(room: &Path, how: &str) {
                 bench.set("clear_log", "");
                 bench.set(setting, &format!("{kernel}:{rule}"));
                 let case = format!("{how}, {depth} bits, {setting} of {kernel} {rule}");
+                let before = plan.repeats();
                 clip.check(&plan, &case).unwrap();
                 bench.set(setting, "");
                 let lines = bench.lines();
                 repeats += lines.len();
+                // Each is counted, and told.
+                let counted = plan.repeats() - before;
+                assert_eq!(counted, lines.len() as u64, "{case}: {lines:#?}");
                 // To begin twice changes nothing.
                 let harmless = kernel == "vx_begin" && setting == "double";
                 assert!(!lines.is_empty() || harmless, "{case}: nothing was told");
