@@ -39,6 +39,10 @@ use packages::Packages;
 /// What a line of a child begins with that is to be shown.
 const FIGURE: &str = "figure: ";
 
+/// Threads of the simulator's streams come and go; so that what a child holds is what it uses,
+/// glibc keeps neither stacks nor heaps for them.
+const TUNABLES: &str = "glibc.malloc.arena_max=1:glibc.pthread.stack_cache_size=0";
+
 /// What one case is.
 struct Case {
     name: &'static str,
@@ -165,6 +169,7 @@ fn run_child(case: &str, child: &Child, packages: &Packages) -> Result<String, F
         .arg(&room)
         .arg(argument)
         .env_clear()
+        .env("GLIBC_TUNABLES", TUNABLES)
         .env(bench::RUNTIME, runtime);
     if let Some(folder) = std::env::var_os(bench::KERNELS) {
         command.env(bench::KERNELS, folder);
