@@ -149,14 +149,15 @@ unsafe impl Runtime for Context {
     }
 
     fn is_pinned(&self, memory: *const c_void) -> bool {
-        let Some(attribute) = self.driver.functions.pointer_attribute else {
+        // In the plural: of memory that it does not know, this one says so without an error.
+        let Some(attributes) = self.driver.functions.pointer_attributes else {
             return false;
         };
         let mut kind: c_uint = 0;
-        let (room, address) = ((&raw mut kind).cast(), memory as u64);
-        // SAFETY: the attribute is one number of this size; the address is only looked up. Memory
-        // that the driver does not know is an error, and not pinned.
-        let code = unsafe { attribute(room, driver::POINTER_MEMORY_TYPE, address) };
+        let mut which = driver::POINTER_MEMORY_TYPE;
+        let mut room = (&raw mut kind).cast();
+        // SAFETY: one attribute, of one number of this size; the address is only looked up.
+        let code = unsafe { attributes(1, &mut which, &mut room, memory as u64) };
         code == SUCCESS && kind == driver::MEMORYTYPE_HOST
     }
 

@@ -161,7 +161,7 @@ vmafx_gpu::function_table! {
         optional {
             function_load: "cuFuncLoad" = fn(usize) -> Code;
             stream_context: "cuStreamGetCtx" = fn(usize, *mut usize) -> Code;
-            pointer_attribute: "cuPointerGetAttribute" = fn(*mut c_void, c_int, u64) -> Code;
+            pointer_attributes: "cuPointerGetAttributes" = fn(c_uint, *mut c_int, *mut *mut c_void, u64) -> Code;
             link_create: "cuLinkCreate_v2" =
                 fn(c_uint, *mut c_int, *mut *mut c_void, *mut usize) -> Code;
             link_add: "cuLinkAddData_v2" = fn(

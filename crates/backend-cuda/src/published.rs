@@ -55,7 +55,7 @@ fn functions_are_declared_as_published() {
         cuLaunchKernel(_, _, _, _, _, _, _, _, _, _, _);
         cuFuncLoad(_);
         cuStreamGetCtx(_, _);
-        cuPointerGetAttribute(_, _, _);
+        cuPointerGetAttributes(_, _, _, _);
         cuLinkCreate_v2(_, _, _, _);
         cuLinkAddData_v2(_, _, _, _, _, _, _, _);
         cuLinkComplete(_, _, _);
