@@ -85,7 +85,7 @@ impl ObjectTable {
     ///
     /// # Errors
     /// The first line that is not right, that names a target again, or whose object would end
-    /// beyond [`MAX_BYTES`].
+    /// beyond `MAX_BYTES`.
     pub fn parse(table: &str, packed: &'static [u8]) -> Result<Self, ObjectError> {
         let mut entries: Vec<Entry> = Vec::new();
         for (at, text) in table.lines().enumerate() {

@@ -1,7 +1,7 @@
 //! The one seam between this crate and a GPU's runtime.
 //!
 //! A [`Runtime`] is one opened device of one runtime. Handles and addresses are the runtime's
-//! own, as plain numbers; the types of [`resources`](crate::resources) own them and are the only
+//! own, as plain numbers; the types of the module `resources` own them and are the only
 //! callers of the `unsafe` methods.
 //!
 //! What must stay true: work goes to a stream that is named, never to a default stream; a method
