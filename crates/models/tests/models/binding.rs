@@ -100,7 +100,7 @@ fn features_without_a_metric_are_listed() {
         .unwrap_err()
         .to_string();
     let start = "model model reads no_adm3, x_speed_chroma_uv, which no metric of this program \
-                 gives; its metrics are adm, motion, psnr, vif";
+                 gives; its metrics are adm, motion, motion_v2, psnr, vif";
     assert!(error.starts_with(start), "{error}");
 }
 
