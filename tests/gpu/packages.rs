@@ -28,7 +28,8 @@ pub(crate) struct Packages {
 }
 
 impl Packages {
-    /// Builds all of it in the folder of this program's own build.
+    /// Builds all of it, in a folder of its own: a backend is built with other features here, and
+    /// its library bears the same name.
     pub(crate) fn build() -> Self {
         let place = Path::new(env!("CARGO_TARGET_TMPDIR"));
         fs::create_dir_all(place).unwrap();
@@ -39,14 +40,14 @@ impl Packages {
             fs::remove_dir_all(&folder).unwrap();
         }
         fs::create_dir(&folder).unwrap();
-        let target = place.parent().unwrap();
+        let target = place.join("packages");
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
         command.args(["build", "--quiet", "--locked", "-p", "vmafx-cli"]);
         for plugin in PLUGINS {
             command.args(["-p", &format!("vmafx-backend-{plugin}")]);
         }
-        command.arg("--target-dir").arg(target);
+        command.arg("--target-dir").arg(&target);
         let status = command.current_dir(workspace_root()).status().unwrap();
         assert!(status.success(), "{command:?}: {status}");
         Packages {
