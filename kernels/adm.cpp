@@ -487,13 +487,7 @@ VX_KERNEL(vx_adm_rows, ROW_THREADS, VxAdmRowsArgs) {
         else
             total += (from[row] + adm_half(args.energy_shift[level])) >> args.energy_shift[level];
     }
-    total = vx_sum32(total);
-    if (vx_lane() == 0) parts[vx_thread() / 32] = total;
-    vx_barrier();
-    if (vx_thread() == 0) {
-        u64 all = 0;
-        for (u32 i = 0; i < ROW_THREADS / 32; i++) all += parts[i];
-        results[args.sums + 9 * level + sum] = all;
-    }
+    total = vx_block_sum<ROW_THREADS>(total, parts);
+    if (vx_thread() == 0) results[args.sums + 9 * level + sum] = total;
     vx_account(args.frame, 0);
 }

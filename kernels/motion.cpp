@@ -73,14 +73,8 @@ template <typename T, typename Down> VX_INLINE void motion(const VxMotionArgs &a
                 }
             }
         }
-        sad = vx_sum32(sad);
-        if (vx_lane() == 0) parts[vx_thread() / 32] = sad;
-        vx_barrier();
-        if (vx_thread() == 0) {
-            u64 all = 0;
-            for (u32 i = 0; i < THREADS / 32; i++) all += parts[i];
-            vx_atomic_add(vx_at<u64>(args.frame.results) + args.sad, all);
-        }
+        sad = vx_block_sum<THREADS>(sad, parts);
+        if (vx_thread() == 0) vx_atomic_add(vx_at<u64>(args.frame.results) + args.sad, sad);
     }
     vx_account(args.frame, over);
 }

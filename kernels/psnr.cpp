@@ -26,14 +26,8 @@ template <typename T> VX_INLINE void psnr(const VxPsnrArgs &args) {
             over |= (a | b) >> args.frame.depth;
         }
     }
-    sum = vx_sum32(sum);
-    if (vx_lane() == 0) parts[vx_thread() / 32] = sum;
-    vx_barrier();
-    if (vx_thread() == 0) {
-        u64 all = 0;
-        for (u32 i = 0; i < THREADS / 32; i++) all += parts[i];
-        vx_atomic_add(vx_at<u64>(args.frame.results) + args.sum, all);
-    }
+    sum = vx_block_sum<THREADS>(sum, parts);
+    if (vx_thread() == 0) vx_atomic_add(vx_at<u64>(args.frame.results) + args.sum, sum);
     vx_account(args.frame, over);
 }
 

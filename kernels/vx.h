@@ -135,6 +135,17 @@ template <typename T> VX_INLINE T vx_sum32(T value) {
     for (u32 mask = 16; mask; mask >>= 1) value += vx_exchange(value, mask);
     return value;
 }
+// The sum over a block of `threads` threads, in its first thread; the others get something else.
+// Every thread of the block calls this; `parts` is shared memory for a word a group of 32.
+template <u32 threads> VX_INLINE u64 vx_block_sum(u64 value, VX_LOCAL u64 *parts) {
+    value = vx_sum32(value);
+    if (vx_lane() == 0) parts[vx_thread() / 32] = value;
+    vx_barrier();
+    u64 all = 0;
+    if (vx_thread() == 0)
+        for (u32 i = 0; i < threads / 32; i++) all += parts[i];
+    return all;
+}
 template <typename T> VX_INLINE T vx_min(T a, T b) { return a < b ? a : b; }
 template <typename T> VX_INLINE T vx_max(T a, T b) { return a > b ? a : b; }
 
