@@ -30,16 +30,28 @@ const DEPENDENCIES: [(&str, &[&str]); 18] = [
         "vmafx-conformance",
         &["vmafx-api", "vmafx-metrics", "vmafx-backend-cpu"],
     ),
-    ("vmafx-cli", &ANY),
+    // No runtime of a GPU, which comes as a plugin.
+    (
+        "vmafx-cli",
+        &[
+            "vmafx-api",
+            "vmafx-metrics",
+            "vmafx-models",
+            "vmafx-media",
+            "vmafx-engine",
+            "vmafx-backend-cpu",
+        ],
+    ),
     ("vmafx-codegen", &[]),
-    ("vmafx-tests", &WITH_RUNTIMES),
+    ("vmafx-tests", &ANY),
     ("vmafx-test-edge", &["vmafx-api"]),
     ("vmafx-test-panics", &["vmafx-api"]),
     ("vmafx-hipsim", &[]),
-    ("xtask", &WITH_RUNTIMES),
+    ("xtask", &ANY),
 ];
 
-const ANY: [&str; 13] = [
+/// For what tests and measures everything.
+const ANY: [&str; 15] = [
     "vmafx-api",
     "vmafx-metrics",
     "vmafx-models",
@@ -48,25 +60,14 @@ const ANY: [&str; 13] = [
     "vmafx-backend-cpu",
     "vmafx-fences",
     "vmafx-gpu",
+    "vmafx-backend-hip",
+    "vmafx-backend-cuda",
     "vmafx-conformance",
     "vmafx-cli",
     "vmafx-codegen",
     "vmafx-tests",
     "vmafx-hipsim",
 ];
-
-/// The same with the GPU backends, for what tests and measures them.
-const WITH_RUNTIMES: [&str; 14] = {
-    let mut list = [""; 14];
-    let mut at = 0;
-    while at < ANY.len() {
-        list[at] = ANY[at];
-        at += 1;
-    }
-    list[12] = "vmafx-backend-hip";
-    list[13] = "vmafx-backend-cuda";
-    list
-};
 
 /// Crates that ship the models' figures, which have their own licence.
 const CARRIES_MODELS: [&str; 2] = ["vmafx-models", "vmafx-cli"];
