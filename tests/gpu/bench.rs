@@ -3,8 +3,6 @@
 
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -134,12 +132,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// A machine whose files are in `room`.
 pub(crate) fn machine(room: &Path) -> Machine {
-    let mut machine = Machine::at(room);
-    machine.sysconfdir = "/etc".into();
-    machine.datadir = "/usr/share".into();
-    machine.libdir = "/usr/lib".into();
-    machine.trusted_owner = fs::metadata(room).unwrap().uid();
-    machine
+    vmafx_tests::machine::machine(room).unwrap()
 }
 
 /// Prints why the plugin has no device code, if it has none.

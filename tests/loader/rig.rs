@@ -2,7 +2,7 @@
 //! it.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -62,12 +62,7 @@ pub(crate) fn install(room: &Path, name: &str, id: &str, library: &Path) {
 
 /// A machine whose files are in `room`.
 pub(crate) fn machine(room: &Path) -> Machine {
-    let mut machine = Machine::at(room);
-    machine.sysconfdir = "/etc".into();
-    machine.datadir = "/usr/share".into();
-    machine.libdir = "/usr/lib".into();
-    machine.trusted_owner = fs::metadata(room).unwrap().uid();
-    machine
+    vmafx_tests::machine::machine(room).unwrap()
 }
 
 /// This program as the one that tries libraries.
