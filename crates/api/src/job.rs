@@ -280,6 +280,27 @@ impl<'a> Job<'a> {
         &self.pair
     }
 
+    /// The frames before this one, the latest first, of which an extractor reads `history`: as
+    /// many as that, or all from the clip's begin on.
+    ///
+    /// Each that was not given is an error.
+    pub fn look_back(
+        &self,
+        history: usize,
+    ) -> impl Iterator<Item = Result<&PairRef<'a>, ApiError>> {
+        let wanted = (history as u64).min(self.index) as usize;
+        (1..=wanted).map(move |back| {
+            self.earlier(back).ok_or_else(|| {
+                let message = format!(
+                    "frame {} needs {wanted} earlier frames, {} were given",
+                    self.index,
+                    back - 1
+                );
+                ApiError::new(Status::INVALID, "job.earlier", message)
+            })
+        })
+    }
+
     /// The frame `back` before this one, from 1; `None` where the clip begins later, or where
     /// nobody asked for it.
     pub fn earlier(&self, back: usize) -> Option<&PairRef<'a>> {

@@ -211,19 +211,10 @@ impl ExtractorImpl for Plan {
 
     fn submit(&self, job: &Job<'_>) -> Result<Ticket, ApiError> {
         let pair = self.views(["job.reference", "job.distorted"], job.pair())?;
-        let wanted = (self.history as u64).min(job.index()) as usize;
         let mut earlier = [None; MAX_HISTORY as usize];
-        for (back, slot) in (1..=wanted).zip(&mut earlier) {
-            let pair = job.earlier(back).ok_or_else(|| {
-                let message = format!(
-                    "frame {} needs {wanted} earlier frames, {} were given",
-                    job.index(),
-                    back - 1
-                );
-                ApiError::new(Status::INVALID, "job.earlier", message)
-            })?;
+        for (pair, slot) in job.look_back(self.history).zip(&mut earlier) {
             let subjects = ["job.earlier.reference", "job.earlier.distorted"];
-            *slot = Some(self.views(subjects, pair)?);
+            *slot = Some(self.views(subjects, pair?)?);
         }
 
         let (mut scratch, slot, mut values) = {

@@ -4,7 +4,7 @@
 //! current stays below it; a context of the driver's own (the primary one) is retained once and
 //! released once.
 
-use std::ffi::{CString, c_uint, c_void};
+use std::ffi::{CStr, c_uint, c_void};
 use std::sync::Arc;
 
 use vmafx_gpu::runtime::{
@@ -249,8 +249,7 @@ unsafe impl Runtime for Context {
         if width == 0 || rows == 0 {
             return Ok(());
         }
-        if rows == 1 || (to.1 == width && from.1 == width) {
-            let bytes = width * rows;
+        if let Some(bytes) = extent.in_one_piece(to.1, from.1) {
             // SAFETY: the caller's promise; rows that touch are one piece.
             let code = unsafe { (self.driver.functions.upload)(to.0, from.0, bytes, stream.0) };
             return self.check("cuMemcpyHtoDAsync", code);
@@ -295,11 +294,8 @@ unsafe impl Runtime for Context {
     unsafe fn function(
         &self,
         module: ModuleHandle,
-        name: &str,
+        name: &CStr,
     ) -> Result<FunctionHandle, RuntimeError> {
-        let Ok(name) = CString::new(name) else {
-            return Err(RuntimeError::not_offered("a kernel whose name has a zero"));
-        };
         let function = made!(
             self,
             "cuModuleGetFunction",

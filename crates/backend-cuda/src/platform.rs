@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use vmafx_api::{ApiError, BackendInfo, DeviceInfo, FenceKind, OpenRequest, Status};
 use vmafx_gpu::library::settings;
 use vmafx_gpu::runtime::StreamHandle;
-use vmafx_gpu::{ObjectTable, Opened, Platform, Runtime, carried, no_options, no_such_device};
+use vmafx_gpu::{ObjectTable, Opened, Platform, Runtime, carried, device_at, no_options};
 
 use crate::ID;
 use crate::cache::CodeCache;
@@ -204,9 +204,7 @@ unsafe impl Platform for Cuda {
         let objects = carried(objects::OBJECTS)?;
         let driver = self.driver()?;
         let found = self.found(&driver, &objects)?;
-        let device = found
-            .get(request.index as usize)
-            .ok_or_else(|| no_such_device(request.index, found.len()))?;
+        let device = device_at(&found, request.index)?;
         let info = device.info();
         let Some(target) = &device.target else {
             let targets: Vec<&str> = objects.targets().collect();
@@ -219,9 +217,7 @@ unsafe impl Platform for Cuda {
             );
             return Err(ApiError::new(Status::NOT_SUPPORTED, "index", message));
         };
-        let object = objects.get(target).map_err(|error| {
-            ApiError::new(Status::NOT_SUPPORTED, "device code", error.to_string())
-        })?;
+        let object = objects.get(target)?;
         let cache = match self.forgets {
             true => CodeCache::none(),
             false => CodeCache::new(compiler(&driver, device)),

@@ -5,7 +5,7 @@
 //! later.
 
 use std::collections::HashMap;
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use vmafx_gpu::runtime::{
@@ -264,8 +264,7 @@ unsafe impl Runtime for Device {
         if width == 0 || rows == 0 {
             return Ok(());
         }
-        if rows == 1 || (to.1 == width && from.1 == width) {
-            let bytes = width * rows;
+        if let Some(bytes) = extent.in_one_piece(to.1, from.1) {
             // SAFETY: the caller's promise; rows that touch are one piece.
             let code =
                 unsafe { (self.hip.functions.copy)(address(to.0), from.0, bytes, kind, stream.0) };
@@ -318,11 +317,8 @@ unsafe impl Runtime for Device {
     unsafe fn function(
         &self,
         module: ModuleHandle,
-        name: &str,
+        name: &CStr,
     ) -> Result<FunctionHandle, RuntimeError> {
-        let Ok(name) = CString::new(name) else {
-            return Err(RuntimeError::not_offered("a kernel whose name has a zero"));
-        };
         made!(
             self,
             "hipModuleGetFunction",

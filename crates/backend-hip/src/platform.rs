@@ -12,7 +12,7 @@ use rustix::fs::Access;
 use vmafx_api::{ApiError, BackendInfo, DeviceInfo, FenceKind, OpenRequest, Status};
 use vmafx_gpu::library::settings;
 use vmafx_gpu::runtime::StreamHandle;
-use vmafx_gpu::{ObjectTable, Opened, Platform, Runtime, carried, no_options, no_such_device};
+use vmafx_gpu::{ObjectTable, Opened, Platform, Runtime, carried, device_at, no_options};
 
 use crate::ID;
 use crate::device::Device;
@@ -229,15 +229,11 @@ unsafe impl Platform for Hip {
         let objects = carried(objects::OBJECTS)?;
         let hip = self.runtime()?;
         let found = found(&hip, &objects)?;
-        let device = found
-            .get(request.index as usize)
-            .ok_or_else(|| no_such_device(request.index, found.len()))?;
+        let device = device_at(&found, request.index)?;
         let Some(target) = &device.target else {
             return Err(no_code(&hip, device, &objects));
         };
-        let object = objects.get(target).map_err(|error| {
-            ApiError::new(Status::NOT_SUPPORTED, "device code", error.to_string())
-        })?;
+        let object = objects.get(target)?;
         let stream = theirs(&hip, device.index, request.external())?;
         let info = device.info();
         let runtime: Arc<dyn Runtime> = Arc::new(Device::new(hip, device.index));

@@ -15,7 +15,7 @@ use vmafx_api::{
 
 use crate::card::Card;
 use crate::device::{GpuDevice, MEMORY};
-use crate::objects::ObjectTable;
+use crate::objects::{ObjectError, ObjectTable};
 use crate::runtime::{Fault, Runtime, StreamHandle};
 
 /// A runtime with its devices.
@@ -122,10 +122,16 @@ impl<P: Platform> BackendImpl for GpuBackend<P> {
     }
 }
 
-/// The refusal of a device number.
-pub fn no_such_device(index: u32, count: usize) -> ApiError {
-    let message = format!("there is no device {index}; there are {count}, numbered from 0");
-    ApiError::new(Status::NOT_FOUND, "index", message)
+/// The device of that number.
+///
+/// # Errors
+/// There is none.
+pub fn device_at<T>(devices: &[T], index: u32) -> Result<&T, ApiError> {
+    devices.get(index as usize).ok_or_else(|| {
+        let count = devices.len();
+        let message = format!("there is no device {index}; there are {count}, numbered from 0");
+        ApiError::new(Status::NOT_FOUND, "index", message)
+    })
 }
 
 /// The refusal of options, for a backend that has none.
@@ -147,11 +153,18 @@ pub fn no_options(request: &OpenRequest, backend: &str) -> Result<(), ApiError> 
 /// # Errors
 /// It was built without, or what it was built with is damaged.
 pub fn carried(objects: Option<(&str, &'static [u8])>) -> Result<ObjectTable, ApiError> {
-    let refused = |message| ApiError::new(Status::NOT_SUPPORTED, "device code", message);
     let Some((table, packed)) = objects else {
-        return Err(refused(
-            "built without device code; run `cargo xtask kernels` and build again".to_owned(),
-        ));
+        let message = "built without device code; run `cargo xtask kernels` and build again";
+        return Err(ApiError::new(Status::NOT_SUPPORTED, CODE, message));
     };
-    ObjectTable::parse(table, packed).map_err(|error| refused(error.to_string()))
+    Ok(ObjectTable::parse(table, packed)?)
+}
+
+/// What failures of the carried code are about.
+const CODE: &str = "device code";
+
+impl From<ObjectError> for ApiError {
+    fn from(error: ObjectError) -> Self {
+        ApiError::new(Status::NOT_SUPPORTED, CODE, error.to_string())
+    }
 }

@@ -33,6 +33,6 @@ mod slot;
 mod twin;
 mod upload;
 
-pub use backend::{GpuBackend, Opened, Platform, carried, no_options, no_such_device};
+pub use backend::{GpuBackend, Opened, Platform, carried, device_at, no_options};
 pub use objects::{ObjectError, ObjectTable};
 pub use runtime::{Fault, Runtime, RuntimeError};

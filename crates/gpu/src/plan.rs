@@ -14,13 +14,13 @@ use vmafx_api::{
     Value, log,
 };
 
-use crate::args::{self, COUNTER_WORD, Plane};
+use crate::args::{self, Plane};
 use crate::card::Card;
 use crate::frame::GpuFrame;
 use crate::resources::{DeviceMemory, Event, Launch, PinnedMemory, Stream};
 use crate::runtime::{Extent, RuntimeError};
 use crate::slot::{Held, Lost, Slot};
-use crate::twin::{Arena, KernelCall, Layout, Twin};
+use crate::twin::{self, Arena, KernelCall, Layout, Twin};
 use crate::upload::Uploads;
 
 /// Frames that are wanted in flight: many small ones fill a device that a few large ones fill.
@@ -34,8 +34,6 @@ fn wanted_in_flight(format: &FrameFormat) -> usize {
 
 /// How often a frame is computed again whose dispatches are not all accounted for.
 const REPETITIONS: u32 = 3;
-/// Threads of the kernel `vx_begin`.
-const BEGIN_THREADS: u32 = 512;
 
 /// One feature of the plan.
 pub(crate) struct Task {
@@ -92,26 +90,8 @@ impl Plan {
         format: FrameFormat,
         mut tasks: Vec<Task>,
     ) -> Result<Self, ApiError> {
-        // How many counters there are is known once the launches are, which need the layout: a
-        // trial gives the number.
-        let mut trial = Layout::new(0);
-        tasks
-            .iter_mut()
-            .for_each(|task| task.twin.lay_out(&mut trial));
-        let arena = Arena {
-            layout: &trial,
-            base: 0,
-            tables: 0,
-        };
-        let counters: usize = tasks
-            .iter()
-            .map(|task| task.twin.launches(&arena).len())
-            .sum();
-        let mut layout = Layout::new((COUNTER_WORD + counters) as u32);
-        tasks
-            .iter_mut()
-            .for_each(|task| task.twin.lay_out(&mut layout));
-
+        let mut twins: Vec<_> = tasks.iter_mut().map(|task| &mut *task.twin).collect();
+        let layout = Layout::of(&mut twins);
         let _current = card.enter()?;
         let history = tasks
             .iter()
@@ -167,39 +147,20 @@ impl Plan {
     }
 
     fn launches(&self, arena: &Arena<'_>) -> Result<(Launch, Vec<Vec<Launch>>), ApiError> {
-        let frame = args::Frame {
-            job: arena.job(),
-            results: arena.results(),
-            counter: 0,
-            depth: self.format.depth(),
-        };
-        let begin = args::Begin {
-            frame,
-            words: self.layout.zeroed_words() as u64,
-        };
-        let begin = KernelCall::new("vx_begin", [1, 1, 1], BEGIN_THREADS, begin);
-        let begin = self.launch(begin, frame)?;
-        let mut counter = COUNTER_WORD as u32;
-        let twins = self.tasks.iter().map(|task| {
-            let calls = task.twin.launches(arena).into_iter().map(|call| {
-                let frame = args::Frame { counter, ..frame };
-                counter += 1;
-                self.launch(call, frame)
-            });
-            calls.collect()
-        });
-        Ok((begin, twins.collect::<Result<_, ApiError>>()?))
+        let twins = self.tasks.iter().map(|task| &*task.twin);
+        let (begin, twins) = twin::calls(twins, arena, self.format.depth());
+        let twins = twins.into_iter();
+        let twins = twins.map(|calls| calls.into_iter().map(|call| self.launch(call)).collect());
+        Ok((self.launch(begin)?, twins.collect::<Result<_, ApiError>>()?))
     }
 
-    fn launch(&self, call: KernelCall, frame: args::Frame) -> Result<Launch, ApiError> {
+    fn launch(&self, call: KernelCall) -> Result<Launch, ApiError> {
         let KernelCall {
             kernel,
             grid,
             threads,
-            mut arguments,
+            arguments,
         } = call;
-        let frame = bytemuck::bytes_of(&frame);
-        arguments[..frame.len()].copy_from_slice(frame);
         Ok(Launch {
             kernel,
             function: self.card.function(kernel)?,
@@ -369,26 +330,16 @@ impl ExtractorImpl for Plan {
         let pair = job.pair();
         self.check("job.reference", &pair.reference)?;
         self.check("job.distorted", &pair.distorted)?;
-        let wanted = (self.history as u64).min(job.index()) as usize;
-        let mut earlier = Vec::with_capacity(wanted);
-        for back in 1..=wanted {
-            let pair = job.earlier(back).ok_or_else(|| {
-                let message = format!(
-                    "frame {} needs {wanted} earlier frames, {} were given",
-                    job.index(),
-                    back - 1
-                );
-                ApiError::new(Status::INVALID, "job.earlier", message)
-            })?;
+        let earlier: Vec<_> = job.look_back(self.history).collect::<Result<_, _>>()?;
+        for pair in &earlier {
             self.check("job.earlier.reference", &pair.reference)?;
-            earlier.push(&pair.reference);
         }
 
         let reference = self.locate(&pair.reference, true)?;
         let distorted = self.locate(&pair.distorted, false)?;
         let mut located = vec![reference, distorted];
-        for frame in earlier {
-            located.push(self.locate(frame, true)?);
+        for pair in &earlier {
+            located.push(self.locate(&pair.reference, true)?);
         }
         let mut planes = [Plane::default(); 2];
         for (slot, frame) in planes.iter_mut().zip(&located[2..]) {
@@ -423,7 +374,7 @@ impl ExtractorImpl for Plan {
         place.slot = Some(slot);
         place.waiting = Some(Waiting {
             index: job.index(),
-            earlier: wanted,
+            earlier: earlier.len(),
         });
         Ok(Ticket(u64::from(place.uses) << 32 | u64::from(number)))
     }

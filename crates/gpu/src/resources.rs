@@ -3,7 +3,7 @@
 //! What must stay true: every call runs with the device current; an object keeps the runtime it
 //! came from; nothing here decides when work is complete, that is for [`crate::slot`].
 
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
 use std::fmt;
 use std::sync::Arc;
 
@@ -334,8 +334,11 @@ impl Module {
 
     pub(crate) fn function(&self, name: &str) -> Answer<FunctionHandle> {
         let _current = enter(&self.runtime)?;
+        let Ok(name) = CString::new(name) else {
+            return Err(RuntimeError::not_offered("a kernel whose name has a zero"));
+        };
         // SAFETY: the module is alive.
-        unsafe { self.runtime.function(self.handle, name) }
+        unsafe { self.runtime.function(self.handle, &name) }
     }
 }
 

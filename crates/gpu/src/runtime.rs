@@ -8,7 +8,7 @@
 //! that a runtime cannot offer answers [`Fault::NotSupported`], it never aborts; failures name
 //! the call and the runtime's own code.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -46,6 +46,15 @@ pub struct Extent {
     pub width: usize,
     /// Number of rows.
     pub rows: usize,
+}
+
+impl Extent {
+    /// Bytes of all rows, if they touch one another at both ends of a copy.
+    pub fn in_one_piece(self, to_pitch: usize, from_pitch: usize) -> Option<usize> {
+        let Extent { width, rows } = self;
+        let touching = rows <= 1 || (to_pitch == width && from_pitch == width);
+        touching.then_some(width * rows)
+    }
 }
 
 /// One device, opened through its runtime.
@@ -249,7 +258,7 @@ pub unsafe trait Runtime: Send + Sync + fmt::Debug + 'static {
     unsafe fn function(
         &self,
         module: ModuleHandle,
-        name: &str,
+        name: &CStr,
     ) -> Result<FunctionHandle, RuntimeError>;
 
     /// Enqueues a kernel of `grid` blocks of `threads` threads in a row. `arguments` are the

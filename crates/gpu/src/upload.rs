@@ -161,7 +161,8 @@ impl Uploads {
             0 => 0,
             _ => frame.identity(),
         };
-        let upload = match self.known(identity) {
+        let known = find(&lock(&self.recent), identity).cloned();
+        let upload = match known {
             Some(known) => known,
             None => self.new_upload(frame, identity, again),
         };
@@ -173,16 +174,6 @@ impl Uploads {
                 Err(error.clone())
             }
         }
-    }
-
-    /// The remembered frame of that identity; 0 is nobody's.
-    fn known(&self, identity: usize) -> Option<Arc<Upload>> {
-        let recent = lock(&self.recent);
-        let mut same = recent.iter().filter(|upload| {
-            let kept = upload.kept.as_ref();
-            identity != 0 && kept.is_some_and(|kept| kept.get().identity() == identity)
-        });
-        same.next().cloned()
     }
 
     /// An upload that is still to be filled, remembered if it is asked for again. Of two workers
@@ -208,11 +199,7 @@ impl Uploads {
             return upload;
         }
         let mut recent = lock(&self.recent);
-        let same = |other: &&Arc<Upload>| {
-            let kept = other.kept.as_ref();
-            kept.is_some_and(|kept| kept.get().identity() == identity)
-        };
-        if let Some(known) = recent.iter().find(same) {
+        if let Some(known) = find(&recent, identity) {
             return known.clone();
         }
         recent.push_back(upload.clone());
@@ -392,6 +379,14 @@ impl Upload {
         }
         planes
     }
+}
+
+/// The remembered frame of that identity; 0 is nobody's.
+fn find(recent: &VecDeque<Arc<Upload>>, identity: usize) -> Option<&Arc<Upload>> {
+    recent.iter().find(|upload| {
+        let kept = upload.kept.as_ref();
+        identity != 0 && kept.is_some_and(|kept| kept.get().identity() == identity)
+    })
 }
 
 /// The address of the first sample.

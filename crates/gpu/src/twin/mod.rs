@@ -46,14 +46,15 @@ pub(crate) trait Twin: Send + Sync {
 }
 
 /// A kernel with its arguments.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct KernelCall {
     pub(crate) kernel: &'static str,
     /// Blocks in each dimension.
     pub(crate) grid: [u32; 3],
     /// Threads of a block: what the kernel was compiled for.
     pub(crate) threads: u32,
-    /// The argument structure. It begins with [`args::Frame`], which is filled in by the plan.
+    /// The argument structure. It begins with [`args::Frame`], which is filled in by
+    /// [`calls`].
     pub(crate) arguments: Vec<u8>,
 }
 
@@ -120,13 +121,31 @@ pub(crate) struct Accumulators {
 
 impl Layout {
     /// A layout whose first `words` result words are taken.
-    pub(crate) fn new(words: u32) -> Self {
+    fn new(words: u32) -> Self {
         Layout {
             words,
             accumulators: Vec::new(),
             arena: 0,
             tables: Vec::new(),
         }
+    }
+
+    /// What `twins` reserve, behind the words that each frame has and a counter for each of their
+    /// launches.
+    pub(crate) fn of(twins: &mut [&mut (dyn Twin + 'static)]) -> Self {
+        // How many counters there are is known once the launches are, which need the layout: a
+        // trial gives the number.
+        let mut trial = Layout::new(0);
+        twins.iter_mut().for_each(|twin| twin.lay_out(&mut trial));
+        let arena = Arena {
+            layout: &trial,
+            base: 0,
+            tables: 0,
+        };
+        let counters = twins.iter().map(|twin| twin.launches(&arena).len());
+        let mut layout = Layout::new((args::COUNTER_WORD + counters.sum::<usize>()) as u32);
+        twins.iter_mut().for_each(|twin| twin.lay_out(&mut layout));
+        layout
     }
 
     /// Reserves `count` words that are read back.
@@ -224,6 +243,40 @@ impl Arena<'_> {
         let before = &self.layout.accumulators[..accumulators.index];
         self.layout.words + before.iter().sum::<u32>()
     }
+}
+
+/// Threads of the kernel `vx_begin`, as in `kernels/begin.cpp`.
+const BEGIN_THREADS: u32 = 512;
+
+/// All kernels of one frame with complete arguments: `vx_begin`, then those of each twin, whose
+/// counters are numbered in that order. Samples have `depth` bits.
+pub(crate) fn calls<'a>(
+    twins: impl IntoIterator<Item = &'a dyn Twin>,
+    arena: &Arena<'_>,
+    depth: u32,
+) -> (KernelCall, Vec<Vec<KernelCall>>) {
+    let mut frame = args::Frame {
+        job: arena.job(),
+        results: arena.results(),
+        counter: 0,
+        depth,
+    };
+    let begin = args::Begin {
+        frame,
+        words: arena.layout.zeroed_words() as u64,
+    };
+    let begin = KernelCall::new("vx_begin", [1, 1, 1], BEGIN_THREADS, begin);
+    frame.counter = args::COUNTER_WORD as u32;
+    let twins = twins.into_iter().map(|twin| {
+        let mut calls = twin.launches(arena);
+        for call in &mut calls {
+            let head = bytemuck::bytes_of(&frame);
+            call.arguments[..head.len()].copy_from_slice(head);
+            frame.counter += 1;
+        }
+        calls
+    });
+    (begin, twins.collect())
 }
 
 /// Features that have a twin, sorted.

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use vmafx_hipsim::blocks::{Kernels, Options};
 
-use super::{Arena, Layout, Twin};
+use super::{ALIGNMENT, Arena, Layout, Twin, calls};
 use crate::args;
 
 /// The kernels for the host, from `cargo xtask kernels`.
@@ -15,24 +15,22 @@ static KERNELS: LazyLock<&'static Kernels> = LazyLock::new(|| Kernels::find().un
 
 /// Content of memory that nobody wrote.
 const POISON: u64 = 0xa5a5_a5a5_a5a5_a5a5;
+/// Words behind an arena that must stay as they are.
+const BEHIND: usize = 32;
 
 /// Runs all launches of `twin` over two luma planes and gives the result words. Each block is
 /// accounted for, and nothing behind the arena is written.
-pub(super) fn run(twin: &mut dyn Twin, depth: u32, planes: [args::Plane; 2]) -> Vec<u64> {
-    let mut trial = Layout::new(0);
-    twin.lay_out(&mut trial);
-    let nowhere = Arena {
-        layout: &trial,
-        base: 0,
-        tables: 0,
-    };
-    let counters = twin.launches(&nowhere).len();
-    let mut layout = Layout::new((args::COUNTER_WORD + counters) as u32);
-    twin.lay_out(&mut layout);
-
+pub(super) fn run(
+    twin: &mut (dyn Twin + 'static),
+    depth: u32,
+    planes: [args::Plane; 2],
+) -> Vec<u64> {
+    let layout = Layout::of(&mut [&mut *twin]);
+    // As aligned as an arena is.
     let words = layout.arena_bytes() / 8;
-    let behind = 32;
-    let mut memory = vec![POISON; words + behind];
+    let mut memory = vec![POISON; ALIGNMENT / 8 + words + BEHIND];
+    let first = (memory.as_ptr() as usize).wrapping_neg() % ALIGNMENT / 8;
+    let memory = &mut memory[first..];
     let mut tables = vec![0_u64; layout.tables().len() / 8];
     bytemuck::cast_slice_mut(&mut tables).copy_from_slice(layout.tables());
     let arena = Arena {
@@ -46,31 +44,15 @@ pub(super) fn run(twin: &mut dyn Twin, depth: u32, planes: [args::Plane; 2]) -> 
     };
     [job.reference[0], job.distorted[0]] = planes;
     let job = bytemuck::bytes_of(&job);
-    bytemuck::cast_slice_mut(&mut memory)[..job.len()].copy_from_slice(job);
+    bytemuck::cast_slice_mut(memory)[..job.len()].copy_from_slice(job);
 
-    let mut frame = args::Frame {
-        job: arena.job(),
-        results: arena.results(),
-        counter: 0,
-        depth,
-    };
-    let begin = args::Begin {
-        frame,
-        words: layout.zeroed_words() as u64,
-    };
-    let launch = |kernel: &str, grid, arguments: &[u8]| {
-        let done = KERNELS.launch(kernel, grid, arguments, &Options::default());
-        done.unwrap();
-    };
-    launch("vx_begin", [1, 1, 1], bytemuck::bytes_of(&begin));
-    let calls = twin.launches(&arena);
-    for (number, call) in (0..).zip(&calls) {
-        frame.counter = args::COUNTER_WORD as u32 + number;
-        let mut arguments = call.arguments.clone();
-        let head = bytemuck::bytes_of(&frame);
-        arguments[..head.len()].copy_from_slice(head);
+    let (begin, calls) = calls([&*twin], &arena, depth);
+    let calls = calls.concat();
+    for call in [&begin].into_iter().chain(&calls) {
         assert_eq!(KERNELS.kernel(call.kernel).unwrap().threads, call.threads);
-        launch(call.kernel, call.grid, &arguments);
+        let options = Options::default();
+        let done = KERNELS.launch(call.kernel, call.grid, &call.arguments, &options);
+        done.unwrap();
     }
 
     assert!(memory[words..].iter().all(|&word| word == POISON));

@@ -1,17 +1,12 @@
 //! The kernels, run by the simulated device, against the scalar reference of the metric.
 
-use std::sync::LazyLock;
-
 use vmafx_api::{Chroma, PlaneView, Samples, Size};
-use vmafx_hipsim::blocks::{Kernels, Options as Run};
 use vmafx_metrics::Metric;
 use vmafx_metrics::adm::Scratch;
 use vmafx_metrics::adm::steps::{COS_1_DEGREE_SQUARED, keeps_direction};
 
 use super::*;
-
-/// The kernels for the host, from `cargo xtask kernels`.
-static KERNELS: LazyLock<&'static Kernels> = LazyLock::new(|| Kernels::find().unwrap());
+use crate::twin::simulated::{Guarded, run};
 
 fn options(texts: &[(&str, &str)]) -> Options {
     let mut options = Options::defaults(adm::Adm.definition());
@@ -19,158 +14,6 @@ fn options(texts: &[(&str, &str)]) -> Options {
         options.set_text(name, text).unwrap();
     }
     options
-}
-
-/// A plane between two pages that cannot be touched.
-struct Guarded {
-    map: *mut libc::c_void,
-    bytes: usize,
-    /// Of the first sample, and between rows.
-    address: u64,
-    pitch: usize,
-}
-
-const PAGE: usize = 4096;
-
-impl Guarded {
-    /// Rows of `bytes` that are `pitch` apart; the last one ends where the memory does (or the
-    /// first begins where it does), as far as samples of `align` bytes allow, less `odd`.
-    fn new(rows: &[Vec<u8>], pitch: usize, at_end: bool, odd: usize) -> Self {
-        let used = (rows.len() - 1) * pitch + rows[0].len();
-        let bytes = (used + odd).next_multiple_of(PAGE) + 2 * PAGE;
-        // SAFETY: new memory of no one else.
-        let map = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_NONE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        assert_ne!(map, libc::MAP_FAILED);
-        let from = match at_end {
-            true => bytes - PAGE - used - odd,
-            false => PAGE + odd,
-        };
-        // SAFETY: pages of the mapping, and offsets in them.
-        let address = unsafe {
-            let inner = map.byte_add(PAGE);
-            assert_eq!(
-                libc::mprotect(inner, bytes - 2 * PAGE, libc::PROT_READ | libc::PROT_WRITE),
-                0
-            );
-            // A sample that is read between rows is beyond every depth below 16.
-            inner.cast::<u8>().write_bytes(0xff, bytes - 2 * PAGE);
-            let first = map.cast::<u8>().add(from);
-            for (y, row) in rows.iter().enumerate() {
-                first
-                    .add(y * pitch)
-                    .copy_from_nonoverlapping(row.as_ptr(), row.len());
-            }
-            assert_eq!(libc::mprotect(inner, bytes - 2 * PAGE, libc::PROT_READ), 0);
-            first as u64
-        };
-        Guarded {
-            map,
-            bytes,
-            address,
-            pitch,
-        }
-    }
-
-    fn plane(&self) -> args::Plane {
-        args::Plane {
-            address: self.address,
-            pitch: self.pitch as u64,
-        }
-    }
-}
-
-impl Drop for Guarded {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is this one's, and no kernel runs.
-        unsafe { libc::munmap(self.map, self.bytes) };
-    }
-}
-
-/// What one run of all launches gives.
-struct Outcome {
-    sums: Sums,
-    faults: u64,
-}
-
-/// Runs the twin over two planes; checks that each block is accounted for.
-fn run(twin: &mut Adm, planes: [args::Plane; 2]) -> Outcome {
-    let mut trial = Layout::new(0);
-    twin.lay_out(&mut trial);
-    let launches = |layout: &Layout, base| {
-        twin.launches(&Arena {
-            layout,
-            base,
-            tables: 0,
-        })
-    };
-    let counters = launches(&trial, 0).len();
-    let mut layout = Layout::new((args::COUNTER_WORD + counters) as u32);
-    twin.lay_out(&mut layout);
-    let bytes = layout.arena_bytes();
-    let mut memory = vec![0xa5_u8; bytes + 256 + 64];
-    let base = (memory.as_mut_ptr() as u64).next_multiple_of(256);
-    let skipped = (base - memory.as_ptr() as u64) as usize;
-    let arena = Arena {
-        layout: &layout,
-        base,
-        tables: 0,
-    };
-    let mut job = args::Job {
-        sequence: 77,
-        ..args::Job::default()
-    };
-    job.reference[0] = planes[0];
-    job.distorted[0] = planes[1];
-    memory[skipped..][..size_of::<args::Job>()].copy_from_slice(bytemuck::bytes_of(&job));
-
-    let mut frame = args::Frame {
-        job: arena.job(),
-        results: arena.results(),
-        counter: 0,
-        depth: twin.format.depth(),
-    };
-    let begin = args::Begin {
-        frame,
-        words: layout.zeroed_words() as u64,
-    };
-    let launch = |kernel: &str, grid, arguments: &[u8]| {
-        let done = KERNELS.launch(kernel, grid, arguments, &Run::default());
-        done.unwrap();
-    };
-    launch("vx_begin", [1, 1, 1], bytemuck::bytes_of(&begin));
-    let calls = twin.launches(&arena);
-    for (index, call) in calls.iter().enumerate() {
-        frame.counter = (args::COUNTER_WORD + index) as u32;
-        let mut arguments = call.arguments.clone();
-        let head = bytemuck::bytes_of(&frame);
-        arguments[..head.len()].copy_from_slice(head);
-        assert_eq!(KERNELS.kernel(call.kernel).unwrap().threads, call.threads);
-        launch(call.kernel, call.grid, &arguments);
-    }
-    let words: Vec<u64> = memory[skipped + Layout::words_offset()..]
-        .chunks_exact(8)
-        .take(layout.result_words())
-        .map(|word| u64::from_ne_bytes(word.try_into().unwrap()))
-        .collect();
-    assert_eq!(words[args::SEQUENCE_WORD], 77);
-    for (index, call) in calls.iter().enumerate() {
-        let blocks: u32 = call.grid.iter().product();
-        assert_eq!(words[args::COUNTER_WORD + index], u64::from(blocks));
-    }
-    assert!(memory[skipped + bytes..].iter().all(|&byte| byte == 0xa5));
-    Outcome {
-        sums: twin.sums(&words),
-        faults: words[args::FAULT_WORD],
-    }
 }
 
 fn hash(x: usize, y: usize, seed: u32) -> u32 {
@@ -249,7 +92,8 @@ fn guarded(case: &Case<'_>, pictures: &[Vec<u16>; 2]) -> [Guarded; 2] {
         let rows: Vec<Vec<u8>> = rows.collect();
         // A plane at the end of its memory is aligned only by chance.
         let at_end = seed % 3 > 0 && (seed + side).is_multiple_of(2);
-        Guarded::new(&rows, pitch + side * (seed % 3) * sample, at_end, odd)
+        let pitch = pitch + side * (seed % 3) * sample;
+        Guarded::new(rows.iter().map(Vec::as_slice), pitch, at_end, odd)
     })
 }
 
@@ -285,10 +129,10 @@ fn check(case: &Case<'_>) {
 fn check_twin(case: &Case<'_>, twin: &mut Adm) {
     let pictures = [false, true].map(|side| samples(case, side, case.depth));
     let planes = guarded(case, &pictures);
-    let outcome = run(twin, planes.each_ref().map(Guarded::plane));
-    assert_eq!(outcome.faults, 0, "{case:?}");
+    let words = run(twin, case.depth, planes.each_ref().map(Guarded::plane));
+    assert_eq!(words[args::FAULT_WORD], 0, "{case:?}");
     let want = by_reference(case, &pictures, twin);
-    assert_eq!(outcome.sums, want, "{case:?}");
+    assert_eq!(twin.sums(&words), want, "{case:?}");
 }
 
 const OPTIONS: [&[(&str, &str)]; 9] = [
@@ -417,8 +261,9 @@ fn samples_beyond_the_depth_are_told() {
         };
         let pictures = [false, true].map(|side| samples(&case, side, 16));
         let planes = guarded(&case, &pictures);
-        let outcome = run(&mut twin(&case), planes.each_ref().map(Guarded::plane));
-        assert!(outcome.faults > 0);
+        let planes = planes.each_ref().map(Guarded::plane);
+        let words = run(&mut twin(&case), case.depth, planes);
+        assert!(words[args::FAULT_WORD] > 0);
     }
 }
 
