@@ -12,7 +12,7 @@ use crate::Failure;
 
 /// Which crates of the workspace a crate may depend on. A crate that is not listed is a
 /// finding: decide its place first.
-const DEPENDENCIES: [(&str, &[&str]); 18] = [
+const DEPENDENCIES: [(&str, &[&str]); 19] = [
     ("vmafx-api", &[]),
     ("vmafx-metrics", &["vmafx-api"]),
     ("vmafx-models", &["vmafx-api", "vmafx-metrics"]),
@@ -46,12 +46,13 @@ const DEPENDENCIES: [(&str, &[&str]); 18] = [
     ("vmafx-tests", &ANY),
     ("vmafx-test-edge", &["vmafx-api"]),
     ("vmafx-test-panics", &["vmafx-api"]),
-    ("vmafx-hipsim", &[]),
+    ("vmafx-gcnsim", &[]),
+    ("vmafx-hipsim", &["vmafx-gcnsim"]),
     ("xtask", &ANY),
 ];
 
 /// For what tests and measures everything.
-const ANY: [&str; 15] = [
+const ANY: [&str; 16] = [
     "vmafx-api",
     "vmafx-metrics",
     "vmafx-models",
@@ -66,6 +67,7 @@ const ANY: [&str; 15] = [
     "vmafx-cli",
     "vmafx-codegen",
     "vmafx-tests",
+    "vmafx-gcnsim",
     "vmafx-hipsim",
 ];
 

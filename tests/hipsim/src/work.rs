@@ -241,7 +241,7 @@ fn delay(settings: &Settings, stream: u32) {
     if let Some((seed, most)) = settings.delay_random {
         static DRAWN: AtomicU64 = AtomicU64::new(0);
         let n = DRAWN.fetch_add(1, Ordering::Relaxed);
-        let drawn = crate::blocks::mix(seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let drawn = vmafx_gcnsim::mix(seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         delay += Duration::from_micros(drawn % (most + 1));
     }
     if !delay.is_zero() {

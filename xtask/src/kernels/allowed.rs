@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-use super::object::Kernel;
+use vmafx_gcnsim::object::Kernel;
 
 /// Where it is.
 pub(crate) const PATH: &str = "kernels/allowed.toml";

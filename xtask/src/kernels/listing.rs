@@ -14,15 +14,10 @@
 
 use std::collections::BTreeMap;
 
+use vmafx_gcnsim::disassembly::Line;
+
 /// 2^32 and -2^32 in f32.
 const POWERS: [&str; 2] = ["0x4f800000", "0xcf800000"];
-
-/// An instruction of a listing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Instruction<'a> {
-    address: u64,
-    text: &'a str,
-}
 
 /// What a listing says of one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,9 +37,10 @@ pub(crate) fn read<'a>(
     text: &str,
     kernels: impl Iterator<Item = (&'a str, (u64, u64))>,
 ) -> Result<(BTreeMap<&'a str, Summary>, Option<String>), String> {
-    let mut listing: BTreeMap<u64, Instruction<'_>> = text
+    let mut listing: BTreeMap<u64, Line<'_>> = text
         .lines()
-        .filter_map(Instruction::parse)
+        .filter_map(Line::parse)
+        .filter(|line| !line.is_padding())
         .map(|instruction| (instruction.address, instruction))
         .collect();
     let mut summaries = BTreeMap::new();
@@ -103,22 +99,6 @@ fn findings(code: &[&str]) -> Vec<String> {
         }
     }
     findings
-}
-
-impl<'a> Instruction<'a> {
-    /// `\tv_add_u32_e32 v0, v1, v2      // 000000001500: 68000501`
-    fn parse(line: &'a str) -> Option<Self> {
-        let (text, comment) = line.strip_prefix('\t')?.split_once("//")?;
-        let (address, encoding) = comment.trim().split_once(':')?;
-        // Padding of zeros, which would be an instruction.
-        if encoding.trim() == "00000000" {
-            return None;
-        }
-        Some(Self {
-            address: u64::from_str_radix(address, 16).ok()?,
-            text: text.trim(),
-        })
-    }
 }
 
 /// An instruction, or a half of a dual one.

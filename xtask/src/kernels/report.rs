@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use vmafx_gcnsim::disassembly;
+use vmafx_gcnsim::object::{CodeObject, Kernel};
+
 use super::allowed::Allowed;
 use super::compile::in_parallel;
-use super::object::{CodeObject, Kernel};
+use super::object::findings;
 use super::target::Target;
-use super::{compiler, host, listing, read};
+use super::{host, listing, read};
 
 /// Columns of the table.
 const COLUMNS: [&str; 9] = [
@@ -33,7 +36,7 @@ impl Report {
         targets: &[Target],
         allowed: &mut Allowed,
     ) -> Result<Self, String> {
-        let objdump = compiler::objdump(|name| std::env::var_os(name))?;
+        let objdump = disassembly::objdump(|name| std::env::var_os(name))?;
         let host = host::kernels(&read(&output.join("libvmafx_kernels_host.so"))?)?;
         let targets: Vec<(usize, Target)> = targets
             .iter()
@@ -42,21 +45,10 @@ impl Report {
             .enumerate()
             .collect();
         let objects = in_parallel(&targets, |&(at, target)| {
-            let path = output.join(target.output());
             let with_name = |reason| format!("{}: {reason}", target.output());
-            let object = CodeObject::read(&read(&path)?).map_err(with_name)?;
-            let listed = objdump
-                .command()
-                .args(["-d", "--no-show-raw-insn", "--no-leading-addr"])
-                .arg(&path)
-                .output()
-                .map_err(|error| format!("{}: {error}", objdump.name()))?;
-            if !listed.status.success() {
-                return Err(with_name(
-                    String::from_utf8_lossy(&listed.stderr).into_owned(),
-                ));
-            }
-            let text = String::from_utf8_lossy(&listed.stdout);
+            let bytes = read(&output.join(target.output()))?;
+            let object = CodeObject::read(&bytes).map_err(with_name)?;
+            let text = disassembly::listing(&objdump, &bytes).map_err(with_name)?;
             let kernels = object.kernels.iter();
             let kernels = kernels.map(|kernel| (kernel.name.as_str(), kernel.code));
             let (summaries, stray) = listing::read(&text, kernels).map_err(with_name)?;
@@ -71,7 +63,7 @@ impl Report {
             let name = targets[at].1.name;
             let stray = stray.map(|finding| format!("{name}: {finding}"));
             report.findings.extend(stray);
-            let findings = object.findings(name, &host, allowed);
+            let findings = findings(&object, name, &host, allowed);
             report.findings.extend(findings);
             let mut kernels = Vec::new();
             for kernel in object.kernels {

@@ -341,7 +341,7 @@ fn objects_put_together_are_refused() {
         .args(["-shared", "a.o", "b.o", "-o", "both"]);
     assert!(command.status().unwrap().success());
     let bytes = fs::read(folder.join("both")).unwrap();
-    let failure = super::object::CodeObject::read(&bytes).unwrap_err();
+    let failure = vmafx_gcnsim::object::CodeObject::read(&bytes).unwrap_err();
     assert!(failure.contains("two notes"), "{failure}");
 }
 
@@ -351,12 +351,12 @@ fn damaged_objects_are_errors() {
     tree.build(&["gfx1036"], &[]).unwrap();
     let path: &Path = &tree.output().join("gfx1036.hsaco");
     let bytes = fs::read(path).unwrap();
-    super::object::CodeObject::read(&bytes).unwrap();
+    vmafx_gcnsim::object::CodeObject::read(&bytes).unwrap();
     for at in 0..bytes.len() {
-        let _ = super::object::CodeObject::read(&bytes[..at]);
+        let _ = vmafx_gcnsim::object::CodeObject::read(&bytes[..at]);
         let mut bytes = bytes.clone();
         bytes[at] ^= 0x81;
-        let _ = super::object::CodeObject::read(&bytes);
+        let _ = vmafx_gcnsim::object::CodeObject::read(&bytes);
     }
-    assert!(super::object::CodeObject::read(&bytes[..64]).is_err());
+    assert!(vmafx_gcnsim::object::CodeObject::read(&bytes[..64]).is_err());
 }

@@ -14,6 +14,8 @@ use std::sync::{Mutex, PoisonError};
 use corosensei::stack::{Stack, StackPointer};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
+use vmafx_gcnsim::mix;
+
 use super::poison::Shared;
 use super::{Error, Kernel, MAX_THREADS, Options, Order, fault};
 
@@ -417,13 +419,6 @@ fn shuffle(turns: &mut [usize], seed: &mut u64) {
         *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         turns.swap(i, (mix(*seed) % (i as u64 + 1)) as usize);
     }
-}
-
-/// The finish of splitmix64.
-pub(crate) fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// Stacks for the threads of one block, each above a guard page.

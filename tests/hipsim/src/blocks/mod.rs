@@ -42,9 +42,9 @@ mod poison;
 
 use std::path::PathBuf;
 
-pub(crate) use fibres::mix;
 pub(crate) use library::FILE;
 pub use library::{Kernel, Kernels};
+pub use vmafx_gcnsim::Order;
 
 /// What shared memory holds before a block: large, negative and odd in every type.
 pub const POISON: u8 = 0xa5;
@@ -71,21 +71,6 @@ impl Default for Options {
             poison_shared: true,
         }
     }
-}
-
-/// In which order blocks run and the threads of a block take turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Blocks and threads from the first to the last.
-    Forward,
-    /// Blocks and threads from the last to the first.
-    Reverse,
-    /// Blocks from the first to the last; the threads of each second block from the last to the
-    /// first.
-    Alternating,
-    /// Threads in an order drawn anew for each turn from this seed; blocks from the first to the
-    /// last.
-    Shuffled(u64),
 }
 
 /// Why a kernel did not run to its end.
