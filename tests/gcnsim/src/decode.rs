@@ -70,11 +70,11 @@ pub(crate) enum Step<const W: usize> {
     /// first writes.
     Dual(Box<[(Run<W>, Operands); 2]>, bool),
     Scalar(Scalar, u8, [Source; 3]),
-    Condition(fn(u64, u64) -> bool, Kind, [Source; 2]),
+    Condition(scalar::Compare, Kind, [Source; 2]),
     /// The condition is a bit of an operand, or its opposite.
     Bit(bool, Kind, [Source; 2]),
     /// Saves exec and combines it with an operand; or combines it and saves the result.
-    Exec(fn(u64, u64) -> u64, Saves, u8, Source),
+    Exec(Combine, Saves, u8, Source),
     /// A hardware register that reads as 0.
     Zero(u8),
     ScalarLoad(ScalarLoad),
@@ -90,6 +90,9 @@ pub(crate) enum When {
     Vcc(bool),
     Exec(bool),
 }
+
+/// What an operand and exec make together.
+pub(crate) type Combine = fn(u64, u64) -> u64;
 
 /// What is saved of exec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -314,7 +317,7 @@ impl Operands {
 }
 
 /// Instructions that combine exec with an operand: what they make of (operand, exec).
-fn exec_operation<const W: usize>(name: &str) -> Option<(fn(u64, u64) -> u64, Saves, Kind)> {
+fn exec_operation<const W: usize>(name: &str) -> Option<(Combine, Saves, Kind)> {
     let (name, kind) = match name.strip_suffix("_b64") {
         Some(name) => (name, Kind::U64),
         None => (name.strip_suffix("_b32")?, Kind::U32),
@@ -326,7 +329,7 @@ fn exec_operation<const W: usize>(name: &str) -> Option<(fn(u64, u64) -> u64, Sa
         Some(name) => (name, Saves::Old),
         None => (name.strip_suffix("_wrexec")?, Saves::New),
     };
-    let combine: fn(u64, u64) -> u64 = match name {
+    let combine: Combine = match name {
         "s_and" => |a, exec| a & exec,
         "s_or" => |a, exec| a | exec,
         "s_xor" => |a, exec| a ^ exec,

@@ -1,4 +1,9 @@
 //! Comparisons: a bit a lane into scalar registers, exec, or both.
+#![allow(
+    clippy::neg_cmp_op_on_partial_ord,
+    clippy::nonminimal_bool,
+    reason = "not less than is what the instruction says, and it holds for what is not a number"
+)]
 
 use super::{NONE, Operands, Run};
 use crate::wave::{EXEC, Kind, Lane, Source, Wave};

@@ -1,4 +1,9 @@
 //! Instructions over scalar registers.
+#![allow(
+    clippy::neg_cmp_op_on_partial_ord,
+    clippy::nonminimal_bool,
+    reason = "not less than is what the instruction says, and it holds for what is not a number"
+)]
 
 use crate::operations::vector::leading_signs;
 use crate::wave::Kind;
@@ -6,6 +11,9 @@ use crate::wave::Kind;
 /// What an instruction over scalar registers computes: from its operands and the condition bit to
 /// the result and the condition bit, none where it stays as it is.
 pub(crate) type Compute = fn([u64; 3], bool) -> (u64, Option<bool>);
+
+/// What a comparison makes of its operands.
+pub(crate) type Compare = fn(u64, u64) -> bool;
 
 /// An instruction over scalar registers.
 #[derive(Clone, Copy, Debug)]
@@ -161,7 +169,7 @@ scalars! {
 }
 
 /// A comparison, `s_cmp_<what>_<type>`, which only sets the condition bit.
-pub(crate) fn find_comparison(what: &str) -> Option<(fn(u64, u64) -> bool, Kind)> {
+pub(crate) fn find_comparison(what: &str) -> Option<(Compare, Kind)> {
     macro_rules! integers {
         ($name:expr, $type:ty) => {
             match $name {
