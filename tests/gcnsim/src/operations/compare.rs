@@ -2,6 +2,7 @@
 #![allow(
     clippy::neg_cmp_op_on_partial_ord,
     clippy::nonminimal_bool,
+    clippy::double_comparisons,
     reason = "not less than is what the instruction says, and it holds for what is not a number"
 )]
 
