@@ -290,10 +290,11 @@ impl<const W: usize> Step<W> {
         match self {
             Self::Lanes(_, operands) => operands.registers(),
             Self::Moved(moves, _, operands) => {
-                let mut all = operands.registers();
-                all.retain(|(first, _)| *first != crate::dpp::MOVED);
-                all.push((moves.from, 2));
-                all
+                let moved = |(at, count)| match at {
+                    crate::dpp::MOVED => (moves.from, count),
+                    _ => (at, count),
+                };
+                operands.registers().into_iter().map(moved).collect()
             }
             Self::Dual(halves, _) => halves
                 .iter()
@@ -309,10 +310,11 @@ impl<const W: usize> Step<W> {
 impl Operands {
     fn registers(&self) -> Vec<(u16, u16)> {
         let sources = self.sources.iter().filter_map(|source| match source.place {
-            Place::Vector(at) => Some((at, 1)),
+            Place::Vector(at) => Some((at, 1 + u16::from(source.wide))),
             _ => None,
         });
-        sources.chain([(self.dest.at, 1)]).collect()
+        let dest = (self.dest.at, 1 + u16::from(self.dest.wide));
+        sources.chain([dest]).collect()
     }
 }
 
@@ -440,8 +442,10 @@ fn vector_operands<const W: usize>(
     let read = operation.sources.len() - usize::from(accumulates);
     operands.sources = reader.sources(&operation.sources[..read])?;
     if accumulates {
-        let old = Place::Vector(operands.dest.at);
-        operands.sources.push(Source::of(old));
+        operands.sources.push(Source {
+            wide: operands.dest.wide,
+            ..Source::of(Place::Vector(operands.dest.at))
+        });
     }
     reader.end(operation.run, operands)
 }
@@ -588,6 +592,7 @@ impl Reader<'_, '_> {
         }
         let mut dest = Dest {
             at,
+            wide: kind.registers() == 2,
             ..Dest::default()
         };
         if let Some((part, unused)) = self.selection.dest {

@@ -220,6 +220,7 @@ pub(crate) fn source(text: &str, kind: Kind) -> Option<Source> {
     };
     Some(Source {
         place,
+        wide: kind.registers() == 2,
         part,
         signed,
         negated,

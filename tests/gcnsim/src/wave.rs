@@ -72,6 +72,8 @@ pub(crate) enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
     pub(crate) place: Place,
+    /// Whether it takes two registers.
+    pub(crate) wide: bool,
     pub(crate) part: Part,
     /// Whether a part is signed.
     pub(crate) signed: bool,
@@ -83,6 +85,7 @@ impl Source {
     pub(crate) fn of(place: Place) -> Self {
         Self {
             place,
+            wide: false,
             part: Part::Whole,
             signed: false,
             negated: false,
@@ -96,6 +99,8 @@ impl Source {
 pub(crate) struct Dest {
     /// The register.
     pub(crate) at: u16,
+    /// Whether it takes two.
+    pub(crate) wide: bool,
     pub(crate) part: Part,
     /// Whether the rest of the register stays; else it becomes 0.
     pub(crate) keeps: bool,
@@ -140,7 +145,9 @@ impl<const W: usize> Wave<W> {
         self.s = [word; SCALARS];
         self.s[usize::from(NULL)] = 0;
         for (base, count) in [0, ACCUMULATION.into(), MOVED.into()].into_iter().zip(used) {
-            self.v[base..][..*count].fill([word; W]);
+            // A wave has no registers of a kind of which none is used.
+            let registers = self.v.get_mut(base..base + count);
+            registers.into_iter().flatten().for_each(|r| *r = [word; W]);
         }
         self.scratch.fill(poison);
         self.set_exec(u64::MAX >> (64 - lanes));

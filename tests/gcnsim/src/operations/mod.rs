@@ -80,6 +80,7 @@ pub(crate) use over_lanes;
 /// What a missing operand reads as; the decoder lets none be missing.
 pub(crate) const NONE: Source = Source {
     place: crate::wave::Place::Literal(0),
+    wide: false,
     part: crate::wave::Part::Whole,
     signed: false,
     negated: false,
