@@ -180,7 +180,14 @@ pub(crate) struct Clip {
 impl Clip {
     /// `frames` frames of `format`, scored for `features`.
     pub(crate) fn new(format: FrameFormat, features: &[&str], frames: u64) -> Self {
-        let one = |t, distorted| Arc::new(Frame::from(picture(format, t, distorted)));
+        let plan = plan(cpu(), format, features).unwrap();
+        Self::of(frames, &plan, |t, distorted| picture(format, t, distorted))
+    }
+
+    /// `frames` frames that `make` makes, the distorted ones where it is told so, and what `plan`
+    /// makes of them.
+    pub(crate) fn of(frames: u64, plan: &Extractor, make: impl Fn(u64, bool) -> HostFrame) -> Self {
+        let one = |t, distorted| Arc::new(Frame::from(make(t, distorted)));
         let pairs = (0..frames).map(|t| FramePair {
             reference: one(t, false),
             distorted: one(t, true),
@@ -189,16 +196,20 @@ impl Clip {
             pairs: pairs.collect(),
             expected: Vec::new(),
         };
-        let plan = plan(cpu(), format, features).unwrap();
-        clip.expected = clip.scored(&plan).unwrap();
+        clip.expected = clip.scored(plan).unwrap();
         clip
     }
 
+    /// What is right, by frame and column.
+    pub(crate) fn expected(&self) -> &[Vec<Value>] {
+        &self.expected
+    }
+
     /// The same clip with frames in the memory of a device.
-    pub(crate) fn placed(&self, device: &Device, memory: &Memory) -> Self {
+    pub(crate) fn placed(&self, device: &Device, memory: &Memory, layout: MemoryLayout) -> Self {
         self.with_frames(|frame| match frame {
             Frame::Host(host) => {
-                let placed = memory.place(device, host, MemoryLayout::PACKED).unwrap();
+                let placed = memory.place(device, host, layout).unwrap();
                 Arc::new(Frame::from(placed))
             }
             _ => panic!("the frame is elsewhere"),
@@ -238,6 +249,11 @@ impl Clip {
         Ok(values)
     }
 
+    /// The values of one frame, with nothing else in flight.
+    pub(crate) fn frame(&self, plan: &Extractor, t: usize) -> Result<Vec<Value>, ApiError> {
+        collect(plan, plan.submit(&self.job(t, plan.history()))?)
+    }
+
     /// Scores all frames and checks every value. `how` is told of one that is wrong.
     pub(crate) fn check(&self, plan: &Extractor, how: &str) -> Result<(), ApiError> {
         let values = self.scored(plan)?;
@@ -263,7 +279,7 @@ fn collect(plan: &Extractor, ticket: vmafx_api::Ticket) -> Result<Vec<Value>, Ap
 pub(crate) fn picture(format: FrameFormat, t: u64, distorted: bool) -> HostFrame {
     let peak = u64::from(format.peak());
     let mut noise = 0x9e37_79b9_7f4a_7c15 ^ (t << 20) ^ u64::from(distorted);
-    let mut sample = |plane: u64, x: u64, y: u64| {
+    frame_of(format, |plane, x, y| {
         noise = noise
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
@@ -271,7 +287,14 @@ pub(crate) fn picture(format: FrameFormat, t: u64, distorted: bool) -> HostFrame
         let scene = (x / 9 + y / 7 + plane) % 3 * peak / 6 + (x * 5 + y * 3) % 128 * peak / 256;
         let step = if distorted { peak / 24 + 1 } else { 1 };
         (scene / step * step + (noise >> 40) % (peak / 20 + 1)).min(peak)
-    };
+    })
+}
+
+/// A frame of the samples that `sample` has for a plane, a column and a row, row by row.
+pub(crate) fn frame_of(
+    format: FrameFormat,
+    mut sample: impl FnMut(u64, u64, u64) -> u64,
+) -> HostFrame {
     let mut samples = Vec::with_capacity(format.frame_samples());
     for plane in 0..format.plane_count() {
         let size = format.plane_size(plane);

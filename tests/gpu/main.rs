@@ -5,6 +5,9 @@
 //! simulator of its own ([`bench`]), a limit of time, and settings that no other case sees. What
 //! is right is what the CPU backend computes, bit for bit.
 //!
+//! With the word `gcnsim` the program runs none of the cases but code objects, instruction by
+//! instruction, for `cargo xtask gcnsim` ([`code_objects`]).
+//!
 //! What must stay true: a child that hangs fails its case; lines that begin with [`FIGURE`] are
 //! shown whether a case passes or not. Without the device code of `cargo xtask kernels` there is
 //! nothing to test, and every case is reported as ignored.
@@ -18,6 +21,7 @@
 mod absence;
 mod bench;
 mod cells;
+mod code_objects;
 mod command;
 mod dispatches;
 mod failures;
@@ -46,14 +50,14 @@ const TUNABLES: &str = "glibc.malloc.arena_max=1:glibc.pthread.stack_cache_size=
 /// What one case is.
 struct Case {
     name: &'static str,
-    children: &'static [Child],
+    children: &'static [Child<'static>],
     /// What each child does, with its folder and its argument.
     run: fn(&Path, &str),
 }
 
 /// One child process of a case.
-struct Child {
-    argument: &'static str,
+struct Child<'a> {
+    argument: &'a str,
     /// Version of ROCm that it sees.
     rocm: &'static str,
     /// Longest life.
@@ -65,7 +69,7 @@ const GRAPHS: &str = "7.2";
 /// A version whose graphs are not used.
 const NO_GRAPHS: &str = "5.7";
 
-const fn child(argument: &'static str, rocm: &'static str, seconds: u32) -> Child {
+const fn child<'a>(argument: &'a str, rocm: &'static str, seconds: u32) -> Child<'a> {
     Child {
         argument,
         rocm,
@@ -97,10 +101,12 @@ fn main() -> ExitCode {
             let room = Path::new(room);
             match cases().iter().find(|known| known.name == *case) {
                 Some(case) => (case.run)(room, argument),
+                None if *case == code_objects::WORD => code_objects::score(room, argument),
                 None => bench::tell_of_device_code(room),
             }
             ExitCode::SUCCESS
         }
+        [code_objects::WORD, runs @ ..] => code_objects::run(runs),
         _ => run(),
     }
 }
@@ -155,7 +161,7 @@ fn run_case(case: &Case, packages: &Packages) -> Result<(), Failed> {
 }
 
 /// Runs a child to its end; answers what it printed.
-fn run_child(case: &str, child: &Child, packages: &Packages) -> Result<String, Failed> {
+fn run_child(case: &str, child: &Child<'_>, packages: &Packages) -> Result<String, Failed> {
     let Child {
         argument,
         rocm,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use vmafx_api::{
     FenceKind, Frame, FrameFormat, ImportDescriptor, ImportPlane, MemoryKind, NativeFence,
 };
+use vmafx_conformance::MemoryLayout;
 use vmafx_engine::{Context, FeatureSpec, Request};
 use vmafx_metrics::find;
 
@@ -88,7 +89,7 @@ fn counted(room: &Path, how: &str) {
     // Of frames on the device nothing is copied at all.
     let memory = Memory::of(&bench);
     let device = bench.device().unwrap();
-    let placed = clip.placed(&device, &memory);
+    let placed = clip.placed(&device, &memory, MemoryLayout::PACKED);
     let plan = plan(&device, format, &FEATURES).unwrap();
     bench.set("clear_log", "");
     placed.check(&plan, "frames on the device").unwrap();
@@ -145,7 +146,7 @@ fn held_back(room: &Path, mode: &str) {
         for turn in 0..3 {
             clip.check(&plan, &format!("{mode}, turn {turn}")).unwrap();
         }
-        let placed = clip.placed(&device, &memory);
+        let placed = clip.placed(&device, &memory, MemoryLayout::PACKED);
         placed
             .check(&plan, &format!("{mode}, on the device"))
             .unwrap();

@@ -2,15 +2,15 @@
 //!
 //! A module must be an ELF for AMD GPUs whose machine is the simulated target, or a generic
 //! machine that covers it where the version of ROCm knows those. Names, argument sizes and the
-//! like come from the metadata notes. The instructions are not run: each kernel runs as the
-//! function of the same name in the library of kernels for the host.
+//! like come from the metadata notes, as [`vmafx_gcnsim`] reads them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use object::elf;
-use object::read::elf::{FileHeader, ProgramHeader};
-use rmpv::Value;
+use object::read::elf::FileHeader;
+use vmafx_gcnsim::Program;
+use vmafx_gcnsim::object::{CodeObject, Kernel};
 
 use crate::abi::{Answer, Code};
 use crate::blocks::Kernels;
@@ -20,6 +20,8 @@ use crate::settings::Rocm;
 #[derive(Debug)]
 pub(crate) struct Module {
     pub(crate) kernels: BTreeMap<String, Metadata>,
+    /// Its instructions, where they are what runs.
+    pub(crate) program: Option<Program>,
 }
 
 /// A kernel of a loaded module.
@@ -27,7 +29,8 @@ pub(crate) struct Module {
 pub(crate) struct Function {
     pub(crate) name: String,
     pub(crate) metadata: Metadata,
-    pub(crate) kernels: &'static Kernels,
+    /// The library that has it for the host, where that is what runs.
+    pub(crate) kernels: Option<&'static Kernels>,
     /// The module, which must not be unloaded before.
     pub(crate) module: Arc<Module>,
 }
@@ -37,7 +40,6 @@ pub(crate) struct Function {
 pub(crate) struct Metadata {
     /// Offset and size of each explicit argument.
     pub(crate) args: Vec<(usize, usize)>,
-    pub(crate) kernarg_bytes: usize,
     pub(crate) max_threads: u32,
     pub(crate) shared_bytes: u32,
     pub(crate) private_bytes: u32,
@@ -45,6 +47,19 @@ pub(crate) struct Metadata {
 }
 
 impl Metadata {
+    fn of(kernel: &Kernel) -> Self {
+        let explicit = kernel.arguments.iter().filter(|one| !one.is_hidden());
+        Self {
+            args: explicit
+                .map(|one| (one.offset as usize, one.size as usize))
+                .collect(),
+            max_threads: kernel.threads as u32,
+            shared_bytes: kernel.lds as u32,
+            private_bytes: kernel.scratch as u32,
+            registers: kernel.vgprs as u32,
+        }
+    }
+
     /// Bytes of all explicit arguments.
     pub(crate) fn args_bytes(&self) -> usize {
         self.args
@@ -59,8 +74,6 @@ impl Metadata {
 const MACHINE: u32 = 0xff;
 /// `ELFOSABI_AMDGPU_HSA`.
 const OS_ABI: u8 = 64;
-/// `NT_AMDGPU_METADATA`.
-const NOTE: u32 = 32;
 
 /// Machines of `e_flags` by target, as in LLVM's AMDGPU usage guide.
 const MACHINES: [(&str, u32); 31] = [
@@ -152,22 +165,19 @@ pub(crate) fn load(image: &[u8], device: &str, rocm: Rocm) -> Answer<(Module, &'
     if target != device && !(covers && knows_generic) {
         return Err(Code::NO_BINARY);
     }
-    let mut kernels = BTreeMap::new();
-    for segment in header.program_headers(endian, image).map_err(bad)? {
-        let Some(mut notes) = segment.notes(endian, image).map_err(bad)? else {
-            continue;
-        };
-        while let Some(note) = notes.next().map_err(bad)? {
-            if note.name() == b"AMDGPU" && note.n_type(endian).0 == NOTE {
-                let all = kernels_of(note.desc()).ok_or(Code::INVALID_IMAGE)?;
-                kernels.extend(all);
-            }
-        }
-    }
-    if kernels.is_empty() {
+    let object = CodeObject::read(image).map_err(|_| Code::INVALID_IMAGE)?;
+    if object.kernels.is_empty() {
         return Err(Code::INVALID_IMAGE);
     }
-    Ok((Module { kernels }, target))
+    let kernels = object.kernels.into_iter().map(|kernel| {
+        let metadata = Metadata::of(&kernel);
+        (kernel.name, metadata)
+    });
+    let module = Module {
+        kernels: kernels.collect(),
+        program: None,
+    };
+    Ok((module, target))
 }
 
 /// Bytes of the image at an address, which the loader is given without a size: up to the end of
@@ -181,41 +191,4 @@ pub(crate) fn size_of_image(header: &[u8; 64]) -> Option<usize> {
         .checked_add(sections)?;
     // The section headers are last in the file; no code object comes near this size.
     (end > 64 && end < 1 << 30).then_some(end)
-}
-
-fn kernels_of(metadata: &[u8]) -> Option<Vec<(String, Metadata)>> {
-    let value = rmpv::decode::read_value(&mut &*metadata).ok()?;
-    let kernels = field(&value, "amdhsa.kernels")?.as_array()?;
-    kernels.iter().map(kernel_of).collect()
-}
-
-fn kernel_of(value: &Value) -> Option<(String, Metadata)> {
-    let number = |name: &str| Some(field(value, name)?.as_u64()? as u32);
-    let mut args = Vec::new();
-    if let Some(list) = field(value, ".args") {
-        for arg in list.as_array()? {
-            let kind = field(arg, ".value_kind")?.as_str()?;
-            if !kind.starts_with("hidden_") {
-                let at = field(arg, ".offset")?.as_u64()? as usize;
-                args.push((at, field(arg, ".size")?.as_u64()? as usize));
-            }
-        }
-    }
-    let metadata = Metadata {
-        args,
-        kernarg_bytes: number(".kernarg_segment_size")? as usize,
-        max_threads: number(".max_flat_workgroup_size")?,
-        shared_bytes: number(".group_segment_fixed_size")?,
-        private_bytes: number(".private_segment_fixed_size")?,
-        registers: number(".vgpr_count")?,
-    };
-    Some((field(value, ".name")?.as_str()?.to_owned(), metadata))
-}
-
-fn field<'a>(map: &'a Value, name: &str) -> Option<&'a Value> {
-    let pairs = map.as_map()?.iter();
-    pairs
-        .filter(|(key, _)| key.as_str() == Some(name))
-        .map(|(_, value)| value)
-        .next()
 }

@@ -2,7 +2,8 @@
 //!
 //! `vmafx_hipsim_control(name, value)` changes a setting ([`settings::NAMES`](crate::settings)) or
 //! does one of these, and answers 0, or 1 where it cannot:
-//! - `reset`: settings of the environment, an empty log, no failure; handles and memory stay;
+//! - `reset`: settings of the environment, an empty log, counts of 0, no failure; handles and
+//!   memory stay;
 //! - `clear_log`: an empty log, counts of launches from 0;
 //! - `lose_device`: from now on every call answers the code in `value`, 719 if that is empty;
 //! - `repair`: no failure and no lost device.
@@ -15,6 +16,8 @@
 //!   modules, troubles;
 //! - `memory`: live allocations, bytes now and at most, by kind;
 //! - `objects`: live streams, events, modules, graphs and the like;
+//! - `gcnsim`: what code objects executed: by kernel (those of loaded modules that never ran are
+//!   there too) `dispatches`, `instructions`, `waves` and `blocks`; `seconds` over all launches;
 //! - `failure`: the code that every call answers, or 0; `calls`: calls so far.
 //!
 //! A Rust test uses [`Simulator`](crate::install::Simulator).
@@ -77,6 +80,7 @@ pub unsafe extern "C" fn vmafx_hipsim_query(
         "counts" => sim().log.counts().to_string(),
         "memory" => sim().memory.json().to_string(),
         "objects" => objects(),
+        "gcnsim" => sim().executed.json().to_string(),
         "failure" => sim().failure().map_or(0, |code| code.0).to_string(),
         "calls" => sim().calls().to_string(),
         _ => match sim().settings().get(&name) {

@@ -5,7 +5,8 @@
 //! a real device: streams are threads that run behind the caller's back, events order them and
 //! nothing else does, memory of the device is not the host's and holds rubbish when it is fresh,
 //! modules must be made for the device. Kernels run as the functions of the same name in the
-//! library of kernels for the host, block by block ([`blocks`]).
+//! library of kernels for the host, block by block ([`blocks`]), or as the instructions of the code
+//! object that was loaded ([`vmafx_gcnsim`]), or as both, compared.
 //!
 //! - [`blocks`]: the engine for kernels alone, without a runtime;
 //! - [`install`]: copies of the library for each version of ROCm, and a test's hold on one;
@@ -13,8 +14,8 @@
 //! - [`control`]: the functions behind [`install::Simulator`], for tests in other languages.
 //!
 //! What is not simulated: time (a device here is as fast as its host), more than one process on a
-//! device, textures, peer access, external semaphores, managed memory that moves, graphs made
-//! node by node, and the instructions of the code objects.
+//! device, textures, peer access, external semaphores, managed memory that moves, and graphs made
+//! node by node.
 #![allow(unsafe_code)] // the HIP runtime is a C interface; every block says why it holds
 
 pub mod blocks;
@@ -28,6 +29,7 @@ mod api;
 mod bindings;
 mod capture;
 mod code_object;
+mod engine;
 mod log;
 mod memory;
 mod sim;

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -43,6 +43,8 @@ pub(crate) struct Block {
     pub(crate) leaving: AtomicBool,
     /// Copies under way in it.
     users: AtomicU32,
+    /// Kernels under way that were told of it; changed under the lock of the table.
+    kernels: AtomicU32,
     /// The mapping, guard pages included; empty where the memory is not the simulator's.
     mapping: (usize, usize),
 }
@@ -64,6 +66,31 @@ impl Drop for InUse {
     }
 }
 
+/// What a kernel may access, which stays mapped until this goes. A kernel is not told to use all
+/// of it, so memory that is freed meanwhile is no mistake: freeing it waits.
+#[derive(Debug)]
+pub(crate) struct Reach<'a> {
+    memory: &'a Memory,
+    blocks: Vec<Arc<Block>>,
+}
+
+impl Reach<'_> {
+    pub(crate) fn blocks(&self) -> &[Arc<Block>] {
+        &self.blocks
+    }
+}
+
+impl Drop for Reach<'_> {
+    fn drop(&mut self) {
+        let inner = self.memory.lock();
+        for block in &self.blocks {
+            block.kernels.fetch_sub(1, Ordering::Relaxed);
+        }
+        drop(inner);
+        self.memory.kernel_ended.notify_all();
+    }
+}
+
 /// What an allocation is to be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wish {
@@ -76,7 +103,10 @@ pub(crate) struct Wish {
 
 /// All allocations.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<Inner>);
+pub(crate) struct Memory {
+    inner: Mutex<Inner>,
+    kernel_ended: Condvar,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -168,6 +198,22 @@ impl Memory {
         })
     }
 
+    /// What a kernel on a device may access: the memory of the device and the host's that the
+    /// runtime knows.
+    pub(crate) fn reach(&self, device: u32) -> Reach<'_> {
+        let inner = self.lock();
+        let blocks = inner.blocks.values();
+        let reached = blocks.filter(|b| b.size > 0 && (!b.on_device() || b.device == device));
+        let blocks: Vec<_> = reached.cloned().collect();
+        for block in &blocks {
+            block.kernels.fetch_add(1, Ordering::Relaxed);
+        }
+        Reach {
+            memory: self,
+            blocks,
+        }
+    }
+
     /// Frees the allocation that starts here, which must be of one of these kinds. Answers what
     /// was wrong with how the memory was used.
     pub(crate) fn free(&self, start: usize, kinds: &[Kind]) -> Answer<Vec<String>> {
@@ -193,6 +239,12 @@ impl Memory {
                 std::thread::yield_now();
             }
         }
+        let mut inner = self.lock();
+        while block.kernels.load(Ordering::Relaxed) > 0 {
+            let ended = self.kernel_ended.wait(inner);
+            inner = ended.unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(inner);
         let (from, length) = block.mapping;
         if length > 0 {
             if let Some(at) = broken_canary(&block) {
@@ -249,7 +301,7 @@ impl Memory {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -264,6 +316,7 @@ impl Inner {
             pool: wish.pool,
             leaving: AtomicBool::new(false),
             users: AtomicU32::new(0),
+            kernels: AtomicU32::new(0),
             mapping,
         };
         self.blocks.insert(start, Arc::new(block));

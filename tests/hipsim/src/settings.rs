@@ -8,11 +8,14 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use vmafx_gcnsim::Estimates;
+
 use crate::abi::Code;
 use crate::blocks::Order;
+use crate::engine::Engine;
 
 /// Every setting: its name, its text at the start, and what it does.
-pub const NAMES: [(&str, &str, &str); 31] = [
+pub const NAMES: [(&str, &str, &str); 33] = [
     ("devices", "1", "number of devices, 0 to 8"),
     (
         "gfx",
@@ -43,9 +46,19 @@ pub const NAMES: [(&str, &str, &str); 31] = [
         "folder of libvmafx_kernels_host.so; empty: VMAFX_KERNELS, else the workspace's",
     ),
     (
+        "engine",
+        "host",
+        "what runs kernels: host (the library for the host), gcnsim (the code objects' instructions), both (compared byte for byte)",
+    ),
+    (
+        "estimates",
+        "nearest",
+        "approximate instructions of code objects: nearest, ulp:SEED or documented:SEED (off by one unit, or by what is documented)",
+    ),
+    (
         "order",
         "alternating",
-        "turns of blocks and threads: forward, reverse, alternating, shuffled:SEED",
+        "turns of blocks and of their threads or waves: forward, reverse, alternating, shuffled:SEED",
     ),
     (
         "workers",
@@ -152,6 +165,8 @@ pub(crate) struct Settings {
     pub(crate) integrated: bool,
     pub(crate) rocm: Rocm,
     pub(crate) kernels: Option<PathBuf>,
+    pub(crate) engine: Engine,
+    pub(crate) estimates: Estimates,
     pub(crate) order: Order,
     pub(crate) workers: u32,
     pub(crate) poison: u8,
@@ -284,6 +299,8 @@ impl Settings {
                 number: 0,
             },
             kernels: None,
+            engine: Engine::Host,
+            estimates: Estimates::Nearest,
             order: Order::Alternating,
             workers: 1,
             poison: 0,
@@ -324,6 +341,11 @@ impl Settings {
             "integrated" => self.integrated = flag(text)?,
             "rocm" => self.rocm = rocm(text)?,
             "kernels" => self.kernels = (!text.is_empty()).then(|| PathBuf::from(text)),
+            "engine" => {
+                let engines = [Engine::Host, Engine::Gcnsim, Engine::Both];
+                self.engine = engines[choice(text, ["host", "gcnsim", "both"])?];
+            }
+            "estimates" => self.estimates = estimates(text)?,
             "order" => self.order = order(text)?,
             "workers" => self.workers = number(text).filter(|&n: &u32| n > 0 && n <= 64)?,
             "poison" => self.poison = number(text)?,
@@ -430,6 +452,15 @@ fn rocm(text: &str) -> Option<Rocm> {
         minor,
         number,
     })
+}
+
+fn estimates(text: &str) -> Option<Estimates> {
+    match text.split_once(':') {
+        None => (text == "nearest").then_some(Estimates::Nearest),
+        Some(("ulp", seed)) => Some(Estimates::Ulp(number(seed)?)),
+        Some(("documented", seed)) => Some(Estimates::Documented(number(seed)?)),
+        Some(_) => None,
+    }
 }
 
 fn order(text: &str) -> Option<Order> {

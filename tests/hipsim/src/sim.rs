@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use crate::abi::{Answer, Code, Handle};
 use crate::api::array::Array;
@@ -18,6 +18,7 @@ use crate::api::pool::Pool;
 use crate::blocks::Kernels;
 use crate::capture::{Capture, Exec, Graph};
 use crate::code_object::{Function, Module};
+use crate::engine::Executed;
 use crate::log::Log;
 use crate::memory::Memory;
 use crate::settings::{CallRule, Settings};
@@ -50,6 +51,11 @@ pub(crate) struct Sim {
     /// Number that the next stream gets.
     pub(crate) stream_numbers: AtomicU32,
     kernels: Mutex<HashMap<PathBuf, &'static Kernels>>,
+    /// What code objects have executed.
+    pub(crate) executed: Executed,
+    /// Held by all that changes memory on the device: shared, or alone by a launch that is
+    /// compared.
+    pub(crate) changes: RwLock<()>,
 }
 
 /// The simulation of this process, which the first call begins.
@@ -133,6 +139,8 @@ impl Sim {
             defaults: Mutex::default(),
             stream_numbers: AtomicU32::new(1),
             kernels: Mutex::default(),
+            executed: Executed::default(),
+            changes: RwLock::default(),
         }
     }
 
@@ -157,7 +165,8 @@ impl Sim {
         Ok(())
     }
 
-    /// Begins anew with the settings of the environment, an empty log and a device that works.
+    /// Begins anew with the settings of the environment, an empty log, counts of 0 and a device
+    /// that works.
     /// Handles and memory stay.
     pub(crate) fn reset(&self) {
         let settings = Settings::from_environment(crate::install::stamped_version());
@@ -165,6 +174,7 @@ impl Sim {
         *lock(&self.settings) = Arc::new(settings);
         self.failure.store(0, Ordering::SeqCst);
         self.log.clear();
+        self.executed.clear();
     }
 
     /// No failure and no lost device.
@@ -175,11 +185,16 @@ impl Sim {
 
     /// Leaves a failure behind that every later call answers. The first one stays.
     pub(crate) fn fail(&self, code: Code, why: String) {
-        eprintln!("hipsim: {why}");
-        self.trouble(why);
+        self.complain(why);
         let _ = self
             .failure
             .compare_exchange(0, code.0, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    /// Notes what went wrong, and tells it on stderr.
+    pub(crate) fn complain(&self, text: String) {
+        eprintln!("hipsim: {text}");
+        self.trouble(text);
     }
 
     /// Notes what a correct program does not do.

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::abi::{Code, HostFn};
-use crate::blocks::{Error, Options};
 use crate::code_object::Function;
+use crate::engine;
 use crate::log::{Direction, Event, Fate, Place};
 use crate::memory::Kind;
 use crate::settings::Settings;
@@ -81,8 +81,14 @@ impl Work {
         match self {
             Self::Free(address) => release(*address),
             _ if broken => {}
-            Self::Copy(copy) => copy.run(place, &settings),
-            Self::Fill(fill) => fill.run(place, &settings),
+            Self::Copy(copy) => {
+                let _shared = sim().changes.read();
+                copy.run(place, &settings);
+            }
+            Self::Fill(fill) => {
+                let _shared = sim().changes.read();
+                fill.run(place, &settings);
+            }
             Self::Launch {
                 function,
                 grid,
@@ -204,11 +210,6 @@ fn launch(function: &Function, grid: [u32; 3], args: &[u8], place: &Place, setti
         fate,
     };
     sim().log.add(event, settings.log_limit);
-    let options = Options {
-        order: settings.order,
-        workers: settings.workers,
-        poison_shared: true,
-    };
     let times = match fate {
         Fate::Ran => 1,
         Fate::Doubled => 2,
@@ -219,12 +220,8 @@ fn launch(function: &Function, grid: [u32; 3], args: &[u8], place: &Place, setti
         }
     };
     for _ in 0..times {
-        if let Err(error) = function.kernels.launch(name, grid, args, &options) {
-            let code = match error {
-                Error::Fault { .. } => Code::ILLEGAL_ADDRESS,
-                _ => Code::LAUNCH_FAILURE,
-            };
-            sim().fail(code, error.to_string());
+        if let Err(fault) = engine::launch(function, grid, args, place.device, settings) {
+            sim().fail(fault.code, fault.why);
             if settings.abort_on_fault {
                 std::process::abort();
             }

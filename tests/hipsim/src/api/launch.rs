@@ -4,10 +4,13 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use vmafx_gcnsim::Program;
+
 use crate::abi::{Answer, Code, Handle, launch_param};
 use crate::api::device::SHARED_BYTES;
 use crate::api::{Out, Text, hip};
 use crate::code_object::{self, Function, Metadata};
+use crate::engine::Engine;
 use crate::log::Event;
 use crate::sim::sim;
 use crate::streams;
@@ -49,7 +52,10 @@ hip! {
         if let Some(handle) = sim().functions.handle_of(known) {
             return function.set(handle);
         }
-        let kernels = host_side(&name, &metadata)?;
+        let kernels = match sim().settings().engine {
+            Engine::Gcnsim => None,
+            Engine::Host | Engine::Both => Some(host_side(&name, &metadata)?),
+        };
         let made = Function { name, metadata, kernels, module: module.clone() };
         function.set(sim().functions.add(Arc::new(made)))
     }
@@ -94,8 +100,6 @@ hip! {
         let function = sim().functions.get(function)?;
         let metadata = &function.metadata;
         let grid = [grid_x, grid_y, grid_z];
-        let kernel = function.kernels.kernel(&function.name);
-        let kernel = kernel.map_err(|_| Code::INVALID_DEVICE_FUNCTION)?;
         // A side of the grid in threads is a 32-bit number on AMD.
         let fits = u64::from(grid_x) * u64::from(threads_x) <= u64::from(u32::MAX);
         if grid.contains(&0) || grid_y > 65_535 || grid_z > 65_535 || !fits {
@@ -105,10 +109,10 @@ hip! {
             return Err(Code::INVALID_VALUE);
         }
         // The kernels fix their number of threads when they are compiled.
-        if [threads_x, threads_y, threads_z] != [kernel.threads, 1, 1] {
+        if [threads_x, threads_y, threads_z] != [metadata.max_threads, 1, 1] {
             sim().trouble(format!(
                 "{}: launched with {threads_x}x{threads_y}x{threads_z} threads, made for {}",
-                function.name, kernel.threads
+                function.name, metadata.max_threads
             ));
             return Err(Code::INVALID_VALUE);
         }
@@ -129,7 +133,15 @@ fn load(image: &[u8]) -> Answer<Handle> {
     if let Some(code) = settings.refuse_modules {
         return Err(code);
     }
-    let (module, target) = code_object::load(image, &settings.gfx, settings.rocm)?;
+    let (mut module, target) = code_object::load(image, &settings.gfx, settings.rocm)?;
+    if settings.engine != Engine::Host {
+        let program = Program::load(image).map_err(|error| {
+            sim().complain(error.to_string());
+            Code::INVALID_IMAGE
+        })?;
+        module.program = Some(program);
+        sim().executed.know(module.kernels.keys());
+    }
     let event = Event::Module {
         target: target.to_owned(),
         bytes: image.len() as u64,
@@ -142,8 +154,7 @@ fn load(image: &[u8]) -> Answer<Handle> {
 /// The library of kernels that runs this kernel, which must be the same there.
 fn host_side(name: &str, metadata: &Metadata) -> Answer<&'static crate::blocks::Kernels> {
     let fail = |text: String| {
-        eprintln!("hipsim: {text}");
-        sim().trouble(text);
+        sim().complain(text);
         Code::INVALID_DEVICE_FUNCTION
     };
     let kernels = sim().kernels().map_err(|e| fail(e.to_string()))?;
