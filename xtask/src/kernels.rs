@@ -59,7 +59,7 @@ pub(crate) struct Settings {
 /// Builds, and checks and reports if asked to.
 ///
 /// # Errors
-/// No compiler, a target that does not exist, sources that do not compile, findings.
+/// No compiler, a target that does not exist, sources that do not compile, findings, differences.
 pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let begin = Instant::now();
     let targets = choose(&settings.targets)?;
@@ -107,24 +107,22 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         Some(now) if !settings.bless => compare(now, settings.targets.is_empty())?,
         _ => 0,
     };
-    match (findings.len(), differences) {
-        (0, 0) => {}
-        (0, n) => {
-            return Err(format!(
-                "kernels: {n} differences from {}; if they are meant, `{}` accepts them, and its \
-                 diff is for review",
-                golden::PATH,
-                golden::ACCEPT
-            )
-            .into());
-        }
-        (n, differences) => {
-            return Err(format!(
-                "kernels: {n} findings, which nothing accepts, and {differences} differences from {}",
-                golden::PATH
-            )
-            .into());
-        }
+    if !findings.is_empty() {
+        let count = findings.len();
+        let more = match differences {
+            0 => String::new(),
+            n => format!(", and {n} differences from {}", golden::PATH),
+        };
+        return Err(format!("kernels: {count} findings, which nothing accepts{more}").into());
+    }
+    if differences > 0 {
+        return Err(format!(
+            "kernels: {differences} differences from {}; if they are meant, `{}` accepts them: \
+             commit the file with the kernels, for its diff is part of the review",
+            golden::PATH,
+            golden::ACCEPT
+        )
+        .into());
     }
     if settings.targets.is_empty() {
         results.extend(packs(&output, &targets)?);
