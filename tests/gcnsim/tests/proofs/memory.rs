@@ -40,9 +40,7 @@ fn widths(program: &Program, blocks: u32, options: &Options) -> Result<u64, Stri
     let threads = count(blocks) - 5;
     let extra = 6000;
     let input: Vec<u8> = (0..threads as u64 * 64).map(|i| mix(i) as u8).collect();
-    let far: Vec<u32> = (0..6001)
-        .map(|i| mix(i ^ 1 << 40) as u32)
-        .collect();
+    let far: Vec<u32> = (0..6001).map(|i| mix(i ^ 1 << 40) as u32).collect();
     let uniform: Vec<u64> = (0..=extra as u64).map(|i| mix(i ^ 1 << 41)).collect();
     let mut wanted = vec![0xcd; threads * 128];
     for (i, out) in wanted.chunks_exact_mut(128).enumerate() {
@@ -109,7 +107,7 @@ fn tables(a: u32, b: u32) -> u64 {
         words[at] = words[at].wrapping_add(x ^ b);
         let byte = bytes[(x >> 8) as usize % bytes.len()].wrapping_add(k as u8);
         bytes[(x >> 3) as usize % bytes.len()] = byte;
-        wide[x as usize % wide.len()] ^= u64::from(x) << k;
+        wide[x as usize % wide.len()] ^= u64::from(x) << (k & 31);
         let word = words[(at + k) % words.len()];
         x = x
             .wrapping_mul(1_664_525)
