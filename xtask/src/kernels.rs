@@ -119,6 +119,13 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The names of AMD's processors, in the order of the tables.
+pub(crate) fn processors() -> impl Iterator<Item = &'static str> {
+    let targets = target::all().into_iter();
+    let own = targets.filter(|target| target.kind == Kind::Amd);
+    own.map(|target| target.name)
+}
+
 /// The targets with these names, in the order of the tables, and the host, whose library knows
 /// the kernels.
 fn choose(names: &[String]) -> Result<Vec<Target>, String> {
