@@ -29,11 +29,23 @@ pub mod disassembly;
 pub mod object;
 pub mod tool;
 
+mod access;
+mod code;
+mod decode;
+mod dispatch;
+mod dpp;
 mod error;
+mod lds;
+mod memory;
+mod operations;
 mod program;
+mod share;
+mod text;
+mod wave;
 
 pub use error::{Error, Fault, Site};
-pub use program::{Counts, Estimates, Memory, Options, Order, Program, Region};
+pub use memory::{Memory, Region};
+pub use program::{Counts, Estimates, Options, Order, Program};
 
 /// A number that looks drawn from another: the finaliser of SplitMix64.
 #[must_use]

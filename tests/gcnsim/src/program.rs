@@ -1,14 +1,28 @@
 //! A code object that can be run.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::Error;
-use crate::object::CodeObject;
+use crate::code::Code;
+use crate::decode::Family;
+use crate::disassembly::{self, Line};
+use crate::dispatch::Launch;
+use crate::memory::{Memory, Region};
+use crate::object::{CodeObject, Kernel};
 
 /// A code object whose kernels are decoded.
 #[derive(Debug)]
 pub struct Program {
     object: CodeObject,
+    family: Family,
+    kernels: BTreeMap<String, Decoded>,
+}
+
+#[derive(Debug)]
+enum Decoded {
+    Wave32(Code<32>),
+    Wave64(Code<64>),
 }
 
 /// How a launch runs.
@@ -24,6 +38,8 @@ pub struct Options {
     pub poison: u8,
     /// Addresses to watch: which instruction wrote there last comes with [`Counts::written`].
     pub watch: Option<Range<u64>>,
+    /// Instructions after which a wave that jumps is taken to run for ever.
+    pub most_instructions: u64,
 }
 
 impl Default for Options {
@@ -34,6 +50,7 @@ impl Default for Options {
             estimates: Estimates::Nearest,
             poison: 0xa5,
             watch: None,
+            most_instructions: 1 << 30,
         }
     }
 }
@@ -66,34 +83,6 @@ pub enum Estimates {
     Documented(u64),
 }
 
-/// Memory that kernels may access.
-#[derive(Clone, Debug, Default)]
-pub struct Memory {
-    regions: Vec<Region>,
-}
-
-/// A piece of memory of this process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Region {
-    /// Address of its first byte.
-    pub start: u64,
-    /// Bytes.
-    pub len: u64,
-}
-
-impl Memory {
-    /// Memory that consists of these pieces, which do not overlap.
-    ///
-    /// # Safety
-    /// For as long as a launch with this memory runs, each piece is memory of this process that
-    /// may be read and written, and nothing in Rust holds a reference into it.
-    #[must_use]
-    pub unsafe fn new(mut regions: Vec<Region>) -> Self {
-        regions.sort_unstable_by_key(|region| region.start);
-        Self { regions }
-    }
-}
-
 /// What a launch did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -109,13 +98,65 @@ pub struct Counts {
 
 impl Program {
     /// Reads and decodes a code object. The disassembler is found as
-    /// [`disassembly::objdump`](crate::disassembly::objdump) says.
+    /// [`disassembly::objdump`] says.
     ///
     /// # Errors
     /// [`Error::Object`], [`Error::Unknown`], [`Error::Unmodelled`].
     pub fn load(image: &[u8]) -> Result<Self, Error> {
+        let object = CodeObject::read(image).map_err(Error::Object)?;
+        let objdump = disassembly::objdump(|name| std::env::var_os(name)).map_err(Error::Object)?;
+        let text = disassembly::listing(&objdump, image).map_err(Error::Object)?;
+        Self::decode(object, &text)
+    }
+
+    /// Decodes a code object whose listing is there.
+    ///
+    /// # Errors
+    /// As for [`load`](Self::load).
+    pub fn decode(object: CodeObject, listing: &str) -> Result<Self, Error> {
+        let unmodelled = |kernel: &Kernel, what: &str| Error::Unmodelled {
+            kernel: kernel.name.clone(),
+            what: what.to_owned(),
+        };
+        let family = Family::of(&object.target);
+        let family = family.ok_or_else(|| {
+            let target = &object.target;
+            Error::Object(format!("target {target} is of no family that is modelled"))
+        })?;
+        let listing: BTreeMap<u64, Line<'_>> = listing
+            .lines()
+            .filter_map(Line::parse)
+            .map(|line| (line.address, line))
+            .collect();
+        let mut kernels = BTreeMap::new();
+        for kernel in &object.kernels {
+            let properties = kernel.descriptor.properties;
+            if u64::from(kernel.descriptor.wave()) != kernel.wave {
+                let what = "a wave of another size in its descriptor than in its metadata";
+                return Err(unmodelled(kernel, what));
+            }
+            if properties & 1 << 2 != 0 || properties & 1 << 4 != 0 {
+                return Err(unmodelled(
+                    kernel,
+                    "takes its queue or its dispatch's number",
+                ));
+            }
+            if kernel.descriptor.kernarg_preload != 0 {
+                return Err(unmodelled(kernel, "takes arguments in registers"));
+            }
+            if kernel.dynamic_stack {
+                return Err(unmodelled(kernel, "a stack that has no known end"));
+            }
+            let decoded = match kernel.wave {
+                32 => Decoded::Wave32(Code::decode(kernel, &listing, &family)?),
+                _ => Decoded::Wave64(Code::decode(kernel, &listing, &family)?),
+            };
+            kernels.insert(kernel.name.clone(), decoded);
+        }
         Ok(Self {
-            object: CodeObject::read(image).map_err(Error::Object)?,
+            object,
+            family,
+            kernels,
         })
     }
 
@@ -126,10 +167,11 @@ impl Program {
     }
 
     /// Runs a kernel over a grid of blocks of `threads` threads and returns when the last block
-    /// has ended. `args` are the bytes of its arguments, as the metadata lays them out.
+    /// has ended. `args` are the bytes of its explicit arguments, as the metadata lays them out;
+    /// hidden ones that tell of the grid are filled in.
     ///
     /// # Errors
-    /// [`Error::NoKernel`], [`Error::Launch`], [`Error::Fault`].
+    /// [`Error::NoKernel`], [`Error::Launch`], [`Error::Unmodelled`], [`Error::Fault`].
     pub fn launch(
         &self,
         kernel: &str,
@@ -139,7 +181,154 @@ impl Program {
         memory: &Memory,
         options: &Options,
     ) -> Result<Counts, Error> {
-        let _ = (grid, threads, args, &memory.regions, options);
-        Err(Error::NoKernel(kernel.to_owned()))
+        let missing = || Error::NoKernel(kernel.to_owned());
+        let decoded = self.kernels.get(kernel).ok_or_else(missing)?;
+        let mut kernels = self.object.kernels.iter();
+        let kernel = kernels.find(|k| k.name == kernel).ok_or_else(missing)?;
+        check(kernel, grid, threads, args)?;
+        let arguments = arguments(kernel, grid, threads, args)?;
+        let packet = packet(kernel, grid, threads);
+        let region = |words: &[u64]| Region {
+            start: words.as_ptr() as u64,
+            len: size_of_val(words) as u64,
+            writable: false,
+        };
+        let own = [region(&arguments), region(&packet)];
+        // SAFETY: the caller of `Memory::new` vouches for the memory, and both vectors stay as
+        // they are until the launch is over.
+        let memory = unsafe { memory.with(&own) };
+        match decoded {
+            Decoded::Wave32(code) => Launch {
+                kernel,
+                code,
+                family: self.family,
+                grid,
+                threads,
+                memory,
+                arguments: own[0].start,
+                packet: own[1].start,
+                options,
+            }
+            .run(),
+            Decoded::Wave64(code) => Launch {
+                kernel,
+                code,
+                family: self.family,
+                grid,
+                threads,
+                memory,
+                arguments: own[0].start,
+                packet: own[1].start,
+                options,
+            }
+            .run(),
+        }
     }
+}
+
+/// That a launch fits the kernel.
+fn check(kernel: &Kernel, grid: [u32; 3], threads: [u32; 3], args: &[u8]) -> Result<(), Error> {
+    let wrong = |what: String| {
+        Err(Error::Launch {
+            kernel: kernel.name.clone(),
+            what,
+        })
+    };
+    if grid.contains(&0) || grid[1].max(grid[2]) > 0xffff {
+        return wrong(format!(
+            "a grid of {grid:?} blocks; each side is at least 1, the second and third at most 65535"
+        ));
+    }
+    let count = threads.iter().map(|n| u64::from(*n)).product::<u64>();
+    if count == 0 || count > kernel.threads || threads.iter().any(|n| *n > 1024) {
+        return wrong(format!(
+            "blocks of {threads:?} threads; it takes 1 to {}",
+            kernel.threads
+        ));
+    }
+    let explicit = kernel
+        .arguments
+        .iter()
+        .filter(|argument| !argument.is_hidden());
+    let bytes = explicit
+        .map(|argument| argument.offset + argument.size)
+        .max();
+    let bytes = bytes.unwrap_or(0);
+    match args.len() as u64 == bytes {
+        true => Ok(()),
+        false => wrong(format!(
+            "arguments of {} bytes where it takes {bytes}",
+            args.len()
+        )),
+    }
+}
+
+/// The segment of the arguments. Its size is rounded up to what the widest scalar load takes: a
+/// compiler may read behind the last argument within the unit that the runtime allocates.
+fn arguments(
+    kernel: &Kernel,
+    grid: [u32; 3],
+    threads: [u32; 3],
+    args: &[u8],
+) -> Result<Vec<u64>, Error> {
+    let mut bytes = vec![
+        0;
+        (kernel.kernarg as usize)
+            .max(args.len())
+            .next_multiple_of(64)
+    ];
+    bytes[..args.len()].copy_from_slice(args);
+    for argument in kernel
+        .arguments
+        .iter()
+        .filter(|argument| argument.is_hidden())
+    {
+        let axis = match argument.kind.as_bytes().last() {
+            Some(b'x') => 0,
+            Some(b'y') => 1,
+            _ => 2,
+        };
+        let value = match argument.kind.trim_end_matches(['x', 'y', 'z']) {
+            "hidden_block_count_" => u64::from(grid[axis]),
+            "hidden_group_size_" => u64::from(threads[axis]),
+            "hidden_remainder_" | "hidden_global_offset_" | "hidden_none" => 0,
+            "hidden_grid_dims" => match (grid, threads) {
+                ([_, 1, 1], [_, 1, 1]) => 1,
+                ([_, _, 1], [_, _, 1]) => 2,
+                _ => 3,
+            },
+            other => {
+                return Err(Error::Unmodelled {
+                    kernel: kernel.name.clone(),
+                    what: format!("takes the argument {other}"),
+                });
+            }
+        };
+        let (from, size) = (argument.offset as usize, argument.size as usize);
+        let room = bytes.get_mut(from..from.saturating_add(size.min(8)));
+        let room = room.ok_or_else(|| Error::Unmodelled {
+            kernel: kernel.name.clone(),
+            what: format!("an argument behind its {} bytes", kernel.kernarg),
+        })?;
+        room.copy_from_slice(&value.to_le_bytes()[..size.min(8)]);
+    }
+    let words = bytes.chunks_exact(8).map(|word| {
+        let mut whole = [0; 8];
+        whole.copy_from_slice(word);
+        u64::from_ne_bytes(whole)
+    });
+    Ok(words.collect())
+}
+
+/// `hsa_kernel_dispatch_packet_t`, as far as kernels read it: the sizes of blocks and grid.
+fn packet(kernel: &Kernel, grid: [u32; 3], threads: [u32; 3]) -> Vec<u64> {
+    let [x, y, z] = threads.map(|n| u64::from(n & 0xffff));
+    let [grid_x, grid_y, grid_z]: [u64; 3] =
+        std::array::from_fn(|axis| u64::from(grid[axis].wrapping_mul(threads[axis])));
+    let mut packet = vec![0; 8];
+    packet[0] = 2 | 3 << 16 | x << 32 | y << 48;
+    packet[1] = z | grid_x << 32;
+    packet[2] = grid_y | grid_z << 32;
+    packet[3] = kernel.scratch & 0xffff_ffff | kernel.lds << 32;
+    packet
 }

@@ -108,10 +108,12 @@ impl Launch<'_> {
             estimates: self.settings.estimates,
             poison: POISON,
             watch: watch.map(|at| at..at + 1),
+            ..gcnsim::Options::default()
         };
         let regions = reach.blocks().iter().map(|block| Region {
             start: block.start as u64,
             len: block.size as u64,
+            writable: true,
         });
         // SAFETY: `reach` keeps the allocations mapped until this returns. They are the device's,
         // which nothing in Rust refers to, or the host's that the caller of the runtime told it

@@ -1,0 +1,255 @@
+//! LDS, the memory that the waves of a block share, and who accessed it since the last barrier.
+//!
+//! Waves run one after the other here, so a barrier that is missing would not always show in
+//! results. Each byte therefore remembers which waves read and wrote it since the barrier that
+//! they passed last; a byte that one wave writes and another accesses between the same two
+//! barriers is an error. What must stay true: a program whose waves are ordered by barriers alone
+//! is never refused. Atomics are in order among each other.
+
+use crate::Fault;
+
+/// The LDS of a block.
+#[derive(Debug)]
+pub(crate) struct Lds {
+    bytes: Vec<u8>,
+    words: Vec<Word>,
+}
+
+/// Who accessed a word since a barrier.
+#[derive(Clone, Copy, Debug, Default)]
+struct Word {
+    /// Barriers that had been passed.
+    epoch: u32,
+    /// Number of the wave that wrote each byte, plus 1; 0 for none.
+    writers: [u8; 4],
+    /// A bit for each wave that read a byte.
+    readers: [u32; 4],
+    /// Whether the writes were atomic.
+    atomic: bool,
+    /// The instructions that wrote and read last.
+    wrote: u32,
+    read: u32,
+}
+
+/// Who accesses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub(crate) wave: u32,
+    pub(crate) epoch: u32,
+    /// The number of the instruction.
+    pub(crate) instruction: u32,
+    pub(crate) lane: u32,
+}
+
+/// Two waves met in a word: its offset, the other wave and its instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Met {
+    pub(crate) at: u64,
+    pub(crate) wave: u32,
+    pub(crate) instruction: u32,
+}
+
+/// Why an access fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    Fault(Fault),
+    Met(Met),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    Read,
+    Write,
+    Atomic,
+}
+
+impl Lds {
+    pub(crate) fn new(size: usize) -> Self {
+        Self {
+            bytes: vec![0; size],
+            words: vec![Word::default(); size.div_ceil(4)],
+        }
+    }
+
+    /// Makes it that of a block that begins.
+    pub(crate) fn start(&mut self, poison: u8) {
+        self.bytes.fill(poison);
+        self.words.fill(Word::default());
+    }
+
+    /// Reads up to 16 bytes.
+    pub(crate) fn read(&mut self, by: &Access, at: u64, count: usize) -> Result<[u32; 4], Refused> {
+        let at = self.check(by, at, count, How::Read)?;
+        let mut words = [0; 4];
+        for (word, bytes) in words.iter_mut().zip(self.bytes[at..at + count].chunks(4)) {
+            let mut whole = [0; 4];
+            whole[..bytes.len()].copy_from_slice(bytes);
+            *word = u32::from_le_bytes(whole);
+        }
+        Ok(words)
+    }
+
+    /// Writes up to 16 bytes.
+    pub(crate) fn write(
+        &mut self,
+        by: &Access,
+        at: u64,
+        count: usize,
+        words: &[u32; 4],
+    ) -> Result<(), Refused> {
+        let at = self.check(by, at, count, How::Write)?;
+        for (bytes, word) in self.bytes[at..at + count].chunks_mut(4).zip(words) {
+            bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
+        }
+        Ok(())
+    }
+
+    /// Changes 4 or 8 bytes; answers what was there.
+    pub(crate) fn change(
+        &mut self,
+        by: &Access,
+        at: u64,
+        count: usize,
+        make: impl FnOnce(u64) -> u64,
+    ) -> Result<u64, Refused> {
+        if !at.is_multiple_of(count as u64) {
+            return Err(Refused::Fault(Fault::Misaligned {
+                lane: by.lane,
+                at,
+                bytes: count as u32,
+            }));
+        }
+        let at = self.check(by, at, count, How::Atomic)?;
+        let mut whole = [0; 8];
+        whole[..count].copy_from_slice(&self.bytes[at..at + count]);
+        let old = u64::from_le_bytes(whole);
+        self.bytes[at..at + count].copy_from_slice(&make(old).to_le_bytes()[..count]);
+        Ok(old)
+    }
+
+    #[inline]
+    fn check(&mut self, by: &Access, at: u64, count: usize, how: How) -> Result<usize, Refused> {
+        if at.saturating_add(count as u64) > self.bytes.len() as u64 {
+            return Err(Refused::Fault(Fault::Lds {
+                lane: by.lane,
+                at,
+                bytes: count as u32,
+                size: self.bytes.len() as u32,
+            }));
+        }
+        let (from, to) = (at as usize, at as usize + count);
+        let mut next = from;
+        while next < to {
+            let word = next / 4;
+            let end = to.min(4 * word + 4);
+            let met = self.words[word].meet(by, next % 4..next % 4 + (end - next), how);
+            if let Some((wave, instruction)) = met {
+                let at = 4 * word as u64;
+                return Err(Refused::Met(Met {
+                    at,
+                    wave,
+                    instruction,
+                }));
+            }
+            next = end;
+        }
+        Ok(from)
+    }
+}
+
+impl Word {
+    /// Notes an access of some bytes; answers the wave and the instruction that it must not meet.
+    #[inline]
+    fn meet(&mut self, by: &Access, bytes: std::ops::Range<usize>, how: How) -> Option<(u32, u32)> {
+        if self.epoch != by.epoch {
+            *self = Word {
+                epoch: by.epoch,
+                ..Word::default()
+            };
+        }
+        let (me, bit) = (by.wave as u8 + 1, 1 << by.wave);
+        for byte in bytes {
+            let writer = self.writers[byte];
+            let ordered = how == How::Atomic && self.atomic;
+            if writer != 0 && writer != me && !ordered {
+                return Some((u32::from(writer) - 1, self.wrote));
+            }
+            if how == How::Read {
+                self.readers[byte] |= bit;
+                continue;
+            }
+            let others = self.readers[byte] & !bit;
+            if others != 0 {
+                return Some((others.trailing_zeros(), self.read));
+            }
+            self.writers[byte] = me;
+        }
+        match how {
+            How::Read => self.read = by.instruction,
+            _ => (self.wrote, self.atomic) = (by.instruction, how == How::Atomic),
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn by(wave: u32, epoch: u32, instruction: u32) -> Access {
+        Access {
+            wave,
+            epoch,
+            instruction,
+            lane: 0,
+        }
+    }
+
+    #[test]
+    fn waves_that_meet_between_barriers_are_told() {
+        let mut lds = Lds::new(16);
+        lds.start(0xa5);
+        let word = [7; 4];
+        lds.write(&by(0, 1, 10), 4, 4, &word).unwrap();
+        assert_eq!(lds.read(&by(0, 1, 11), 4, 4).unwrap()[0], 7);
+        let met = |wave, instruction| {
+            Refused::Met(Met {
+                at: 4,
+                wave,
+                instruction,
+            })
+        };
+        assert_eq!(lds.read(&by(1, 1, 12), 4, 4), Err(met(0, 10)));
+        assert_eq!(lds.write(&by(1, 1, 12), 7, 1, &word), Err(met(0, 10)));
+        // Behind a barrier it is in order, and then a write meets the reader.
+        lds.read(&by(1, 2, 13), 4, 4).unwrap();
+        assert_eq!(lds.write(&by(0, 2, 14), 4, 1, &word), Err(met(1, 13)));
+        lds.write(&by(0, 3, 14), 4, 1, &word).unwrap();
+        // Bytes beside each other do not meet.
+        lds.write(&by(1, 3, 15), 5, 1, &word).unwrap();
+        assert_eq!(lds.read(&by(0, 4, 16), 0, 4).unwrap()[0], 0xa5a5_a5a5);
+    }
+
+    #[test]
+    fn atomics_meet_only_what_is_none() {
+        let mut lds = Lds::new(8);
+        let add = |old| old + 1;
+        lds.change(&by(0, 1, 1), 0, 8, add).unwrap();
+        assert_eq!(lds.change(&by(1, 1, 2), 0, 8, add).unwrap(), 1);
+        assert!(lds.read(&by(0, 1, 3), 0, 4).is_err());
+        assert_eq!(lds.read(&by(0, 2, 3), 0, 4).unwrap()[0], 2);
+        assert!(lds.change(&by(1, 2, 4), 0, 4, add).is_err());
+        assert!(matches!(
+            lds.change(&by(0, 3, 4), 2, 4, add),
+            Err(Refused::Fault(Fault::Misaligned { at: 2, .. }))
+        ));
+    }
+
+    #[test]
+    fn the_end_is_the_end() {
+        let mut lds = Lds::new(6);
+        lds.write(&by(0, 1, 1), 4, 2, &[0; 4]).unwrap();
+        assert!(lds.write(&by(0, 1, 1), 4, 4, &[0; 4]).is_err());
+        assert!(lds.read(&by(0, 1, 1), u64::MAX - 1, 4).is_err());
+    }
+}
