@@ -61,9 +61,8 @@ pub(crate) fn bytes(target: Target, step: usize) -> Result<Tally, String> {
             Ok(_) => {
                 let damaged = listing(&image)?;
                 let damaged = self::lines(&damaged, start..start + size);
-                harmless(&image, &lines, &damaged).map_err(|reason| {
-                    format!("byte {at} of the code may change: {reason}")
-                })?;
+                harmless(&image, &lines, &damaged)
+                    .map_err(|reason| format!("byte {at} of the code may change: {reason}"))?;
                 tally.harmless += 1;
             }
         }
@@ -110,7 +109,9 @@ fn harmless(
     before: &BTreeMap<u64, Line<'_>>,
     after: &BTreeMap<u64, Line<'_>>,
 ) -> Result<(), String> {
-    let differing = before.iter().find(|(at, line)| after.get(at).map(|l| l.text) != Some(line.text));
+    let differing = before
+        .iter()
+        .find(|(at, line)| after.get(at).map(|l| l.text) != Some(line.text));
     let Some((at, line)) = differing else {
         // Bits that no instruction reads.
         return Ok(());
@@ -126,11 +127,12 @@ pub(crate) fn files(target: Target) -> Result<u64, String> {
     let image = image("damage", target, &[])?;
     let mut answers = 0;
     let mut check = |damaged: &[u8], what: String| {
-        let answer = guarded(|| {
-            Program::load(damaged).and_then(|program| run(&program, 1).map(|_| ()))
-        });
+        let answer =
+            guarded(|| Program::load(damaged).and_then(|program| run(&program, 1).map(|_| ())));
         answers += 1;
-        answer.map(|_| ()).map_err(|panic| format!("{what}: {panic}"))
+        answer
+            .map(|_| ())
+            .map_err(|panic| format!("{what}: {panic}"))
     };
     for part in 0..64 {
         let length = image.len() * part / 64;
@@ -139,7 +141,11 @@ pub(crate) fn files(target: Target) -> Result<u64, String> {
     for seed in 0..200 {
         let mut damaged = image.to_vec();
         // Half of them in the header of the file and its tables.
-        let most = if seed % 2 == 0 { 0x400 } else { image.len() as u64 };
+        let most = if seed % 2 == 0 {
+            0x400
+        } else {
+            image.len() as u64
+        };
         let at = (mix(seed) % most) as usize;
         damaged[at] ^= (mix(seed ^ 1 << 40) % 255 + 1) as u8;
         check(&damaged, format!("byte {at:#x} of the file"))?;

@@ -221,7 +221,11 @@ fn shared_memory(rig: &Rig) -> Result<(), String> {
         same("shared_unwritten", &found, &wanted)?;
     }
     let right = run("shared_unwritten", 64, 0xa5).map_err(|error| error.to_string())?;
-    same("shared_unwritten", &right, &(0..64).rev().collect::<Vec<_>>())?;
+    same(
+        "shared_unwritten",
+        &right,
+        &(0..64).rev().collect::<Vec<_>>(),
+    )?;
     Ok(())
 }
 
@@ -230,8 +234,15 @@ fn waves(rig: &Rig) -> Result<(), String> {
     let values = numbers(64);
     let run = |kernel| {
         let (mut input, mut out) = (Buffer::new(&values), Buffer::unwritten(64));
-        rig.run(kernel, 64, &mut input, &mut out, [0, 0], &Options::default())
-            .map_err(|error| error.to_string())
+        rig.run(
+            kernel,
+            64,
+            &mut input,
+            &mut out,
+            [0, 0],
+            &Options::default(),
+        )
+        .map_err(|error| error.to_string())
     };
     let sum = values.iter().sum::<u32>();
     let votes = values.chunks_exact(32).flat_map(|half| {
@@ -273,7 +284,11 @@ fn endless(rig: &Rig) -> Result<(), String> {
     }
     let (mut input, mut out) = (Buffer::new(&[1]), Buffer::unwritten(64));
     let ends = rig.run("endless", 64, &mut input, &mut out, [0, 0], &options);
-    same("endless", &ends.map_err(|error| error.to_string())?, &[1; 64])?;
+    same(
+        "endless",
+        &ends.map_err(|error| error.to_string())?,
+        &[1; 64],
+    )?;
     Ok(())
 }
 
@@ -313,13 +328,13 @@ fn contracted(target: Target) -> Result<(), String> {
 fn launches(rig: &Rig) -> Result<(), String> {
     let (mut input, mut out) = (Buffer::new(&[0]), Buffer::unwritten(64));
     let options = Options::default();
-    let mut run = |kernel, threads| {
-        rig.run(kernel, threads, &mut input, &mut out, [0, 0], &options)
-    };
+    let mut run =
+        |kernel, threads| rig.run(kernel, threads, &mut input, &mut out, [0, 0], &options);
     says(run("absent", 64), "the code object has no kernel `absent`")?;
     let error = run("shared_beyond", 65);
     match &error {
-        Err(Error::Launch { kernel, what }) if kernel == "shared_beyond" && what.contains("64") => {}
+        Err(Error::Launch { kernel, what }) if kernel == "shared_beyond" && what.contains("64") => {
+        }
         other => return Err(format!("65 threads: {other:?}")),
     }
     Ok(())

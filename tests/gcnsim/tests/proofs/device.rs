@@ -43,6 +43,7 @@ impl<T: Word> Buffer<T> {
         Region {
             start: self.words.as_mut_ptr() as u64,
             len: size_of_val(self.words.as_slice()) as u64,
+            writable: true,
         }
     }
 

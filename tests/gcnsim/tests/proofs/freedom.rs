@@ -60,9 +60,17 @@ fn raw(target: Target) -> Result<u64, String> {
     let program = program("frames", target)?;
     // Neither they nor what they are made of is subnormal.
     let normal = |bits: &u32| (0x2000_0000..0x5f00_0000).contains(bits);
-    let singles: Vec<u32> = operands::reals_32(4 * COUNT, 41)[0].iter().copied().filter(normal).collect();
+    let singles: Vec<u32> = operands::reals_32(4 * COUNT, 41)[0]
+        .iter()
+        .copied()
+        .filter(normal)
+        .collect();
     let normal = |bits: &u64| (0x2000 << 48..0x5f00 << 48).contains(bits);
-    let doubles: Vec<u64> = operands::reals_64(4 * COUNT, 42)[0].iter().copied().filter(normal).collect();
+    let doubles: Vec<u64> = operands::reals_64(4 * COUNT, 42)[0]
+        .iter()
+        .copied()
+        .filter(normal)
+        .collect();
     let mut values = 0;
     for estimates in [Estimates::Nearest].into_iter().chain(estimates()) {
         let options = Options {
@@ -78,7 +86,11 @@ fn raw(target: Target) -> Result<u64, String> {
         let mut a = Buffer::new(&singles);
         let mut out = [0; 3].map(|_| Buffer::<u32>::unwritten(count));
         let [x, y, z] = &mut out;
-        let arguments = Arguments::default().buffer(&mut a).buffer(x).buffer(y).buffer(z);
+        let arguments = Arguments::default()
+            .buffer(&mut a)
+            .buffer(x)
+            .buffer(y)
+            .buffer(z);
         let arguments = arguments.number(count as u32);
         let blocks = (count as u32).div_ceil(64);
         launch(&program, "estimates_f32", blocks, 64, &arguments, &options)
@@ -124,7 +136,9 @@ fn bounded(what: &str, off: impl Iterator<Item = u64>, most: u64) -> Result<u64,
     }
     match largest <= most && largest * 10 >= most * 9 {
         true => Ok(count),
-        false => Err(format!("{what}: off by up to {largest} units, allowed are {most}")),
+        false => Err(format!(
+            "{what}: off by up to {largest} units, allowed are {most}"
+        )),
     }
 }
 
@@ -133,7 +147,10 @@ fn counts(target: Target) -> Result<(), String> {
     let program = program("waves", target)?;
     let of = |workers, order| {
         let input: Vec<u32> = (0..256 * 8).collect();
-        let (mut a, mut out) = (Buffer::new(&input), Buffer::<u64>::unwritten(2 * input.len()));
+        let (mut a, mut out) = (
+            Buffer::new(&input),
+            Buffer::<u64>::unwritten(2 * input.len()),
+        );
         let arguments = Arguments::default()
             .buffer(&mut a)
             .address(0)
@@ -154,10 +171,16 @@ fn counts(target: Target) -> Result<(), String> {
     if (once.blocks, once.waves) != (8, 8 * 256 / u64::from(target.wave())) {
         return Err(format!("{once:?}"));
     }
-    for (workers, order) in [(2, Order::Forward), (2, Order::Shuffled(5)), (9, Order::Reverse)] {
+    for (workers, order) in [
+        (2, Order::Forward),
+        (2, Order::Shuffled(5)),
+        (9, Order::Reverse),
+    ] {
         let (counts, found) = of(workers, order)?;
         if counts != once {
-            return Err(format!("{workers} workers, {order:?}: {counts:?} and not {once:?}"));
+            return Err(format!(
+                "{workers} workers, {order:?}: {counts:?} and not {once:?}"
+            ));
         }
         same("running_sums", &found, &memory)?;
     }

@@ -86,7 +86,10 @@ fn cases() -> Vec<Trial> {
     for target in DAMAGED.map(Target) {
         cases.push(case(format!("{}::damaged_code", target.0), move || {
             let tally = damage::bytes(target, 2)?;
-            println!("figure: {}, single bytes of code changed: {tally:?}", target.0);
+            println!(
+                "figure: {}, single bytes of code changed: {tally:?}",
+                target.0
+            );
             Ok(0)
         }));
         cases.push(case(format!("{}::damaged_files", target.0), move || {

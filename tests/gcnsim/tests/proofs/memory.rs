@@ -40,9 +40,7 @@ fn widths(program: &Program, blocks: u32, options: &Options) -> Result<u64, Stri
     let threads = count(blocks) - 5;
     let extra = 6000;
     let input: Vec<u8> = (0..threads as u64 * 64).map(|i| mix(i) as u8).collect();
-    let far: Vec<u32> = (0..6001)
-        .map(|i| mix(i ^ 1 << 40) as u32)
-        .collect();
+    let far: Vec<u32> = (0..6001).map(|i| mix(i ^ 1 << 40) as u32).collect();
     let uniform: Vec<u64> = (0..=extra as u64).map(|i| mix(i ^ 1 << 41)).collect();
     let mut wanted = vec![0xcd; threads * 128];
     for (i, out) in wanted.chunks_exact_mut(128).enumerate() {
