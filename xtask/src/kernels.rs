@@ -176,6 +176,13 @@ fn bless(now: &Golden) -> Result<usize, String> {
     Ok(0)
 }
 
+/// The names of AMD's processors, in the order of the tables.
+pub(crate) fn processors() -> impl Iterator<Item = &'static str> {
+    let targets = target::all().into_iter();
+    let own = targets.filter(|target| target.kind == Kind::Amd);
+    own.map(|target| target.name)
+}
+
 /// The targets with these names, in the order of the tables, and the host, whose library knows
 /// the kernels.
 fn choose(names: &[String]) -> Result<Vec<Target>, String> {

@@ -9,6 +9,7 @@ mod ci;
 mod codegen;
 mod compare;
 mod emulate;
+mod gcnsim;
 mod kernels;
 mod math;
 mod memory;
@@ -118,6 +119,26 @@ enum Task {
         #[arg(long, conflicts_with_all = ["targets", "check"])]
         bless: bool,
     },
+    /// Execute the code objects of AMD without the card, and compare what they compute.
+    Gcnsim {
+        /// Only these processors of AMD.
+        #[arg(long = "target", value_name = "NAME", conflicts_with_all = ["all", "sample"])]
+        targets: Vec<String>,
+        /// Every processor.
+        #[arg(long)]
+        all: bool,
+        /// So many processors of different instruction streams; which, the commit decides.
+        #[arg(long, value_name = "N", default_value_t = 3, conflicts_with = "all")]
+        #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+        sample: u64,
+        /// Each processor with inexact estimates and waves in other orders, instead of in one of
+        /// these variants by turns.
+        #[arg(long)]
+        variants: bool,
+        /// Rewrite the tables in docs/measurements/amd-targets.md.
+        #[arg(long, requires = "all")]
+        write: bool,
+    },
     /// Compare the functions of metrics::math with those of the platform's C library.
     Math {
         /// Inputs for each function.
@@ -186,6 +207,19 @@ fn main() -> ExitCode {
             check,
             report,
             bless,
+        }),
+        Task::Gcnsim {
+            targets,
+            all,
+            sample,
+            variants,
+            write,
+        } => gcnsim::run(&gcnsim::Settings {
+            targets,
+            all,
+            sample: sample as usize,
+            variants,
+            write,
         }),
         Task::Math { count } => math::run(count),
         Task::Stage {

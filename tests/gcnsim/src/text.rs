@@ -220,7 +220,6 @@ pub(crate) fn source(text: &str, kind: Kind) -> Option<Source> {
     };
     Some(Source {
         place,
-        wide: kind.registers() == 2,
         part,
         signed,
         negated,

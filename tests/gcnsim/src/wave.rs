@@ -1,6 +1,5 @@
 //! A wave: its registers, and how lanes of each type are read and written.
 
-use crate::dpp::MOVED;
 use crate::program::Estimates;
 use crate::text::ACCUMULATION;
 use crate::{Fault, mix};
@@ -72,8 +71,6 @@ pub(crate) enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
     pub(crate) place: Place,
-    /// Whether it takes two registers.
-    pub(crate) wide: bool,
     pub(crate) part: Part,
     /// Whether a part is signed.
     pub(crate) signed: bool,
@@ -85,7 +82,6 @@ impl Source {
     pub(crate) fn of(place: Place) -> Self {
         Self {
             place,
-            wide: false,
             part: Part::Whole,
             signed: false,
             negated: false,
@@ -99,8 +95,6 @@ impl Source {
 pub(crate) struct Dest {
     /// The register.
     pub(crate) at: u16,
-    /// Whether it takes two.
-    pub(crate) wide: bool,
     pub(crate) part: Part,
     /// Whether the rest of the register stays; else it becomes 0.
     pub(crate) keeps: bool,
@@ -132,22 +126,23 @@ impl<const W: usize> Wave<W> {
     }
 
     /// Makes it a fresh wave of `lanes` lanes.
-    /// `used` is how many vector registers of each kind the kernel names.
+    /// `used` is how many vector registers the kernel names, general ones and those of
+    /// accumulation.
     pub(crate) fn start(
         &mut self,
         number: u32,
         lanes: u32,
         poison: u8,
         seed: u64,
-        used: &[usize; 3],
+        used: &[usize; 2],
     ) {
         let word = u32::from_ne_bytes([poison; 4]);
         self.s = [word; SCALARS];
         self.s[usize::from(NULL)] = 0;
-        for (base, count) in [0, ACCUMULATION.into(), MOVED.into()].into_iter().zip(used) {
-            // A wave has no registers of a kind of which none is used.
-            let registers = self.v.get_mut(base..base + count);
-            registers.into_iter().flatten().for_each(|r| *r = [word; W]);
+        for (base, count) in [0, ACCUMULATION.into()].into_iter().zip(used) {
+            if *count > 0 {
+                self.v[base..][..*count].fill([word; W]);
+            }
         }
         self.scratch.fill(poison);
         self.set_exec(u64::MAX >> (64 - lanes));

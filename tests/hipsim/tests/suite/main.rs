@@ -3,6 +3,7 @@
 
 mod blocks;
 mod devices;
+mod engines;
 mod graphs;
 mod hip;
 mod misbehaviour;

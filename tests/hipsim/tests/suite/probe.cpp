@@ -76,3 +76,31 @@ VX_KERNEL(probe_deep, 32, ProbeArgs) {
     vx_at<u32>(args.to)[0] = frame[args.at];
 #endif
 }
+// to[i] = the bits of the processor's estimate of 1 / (i + 1).
+VX_KERNEL(probe_reciprocal, 64, ProbeArgs) {
+    u32 i = vx_block_x() * 64 + vx_thread();
+    float x = (float)(i + 1);
+#if defined(__AMDGCN__)
+    float estimate = __builtin_amdgcn_rcpf(x);
+#else
+    float estimate = 1.0f / x;
+#endif
+    vx_at<u32>(args.to)[i] = __builtin_bit_cast(u32, estimate);
+}
+// to[i] += count, and one more in thread `at`, but for AMD.
+VX_KERNEL(probe_unlike, 64, ProbeArgs) {
+    u32 i = vx_block_x() * 64 + vx_thread();
+    u32 more = args.count;
+#if !defined(__AMDGCN__)
+    if (i == args.at) more++;
+#endif
+    vx_at<u32>(args.to)[i] += more;
+}
+// Adds 1 to the word at `to` in a kernel for AMD alone.
+VX_KERNEL(probe_stray, 64, ProbeArgs) {
+#if defined(__AMDGCN__)
+    if (vx_thread() == 0) *vx_at<u32>(args.to) += 1;
+#else
+    (void)args;
+#endif
+}
