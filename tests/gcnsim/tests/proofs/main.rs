@@ -74,7 +74,11 @@ fn cases() -> Vec<Trial> {
     for target in Target::all() {
         for (unit, check) in UNITS {
             cases.push(case(format!("{}::{unit}", target.0), move || {
-                check(target, &program(unit, target)?)
+                let program = program(unit, target)?;
+                match program.object().target == target.0 {
+                    true => check(target, &program),
+                    false => Err(format!("it is for {}", program.object().target)),
+                }
             }));
         }
     }
