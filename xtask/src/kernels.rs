@@ -9,8 +9,9 @@
 //!   sources, which whoever packages knows better than a build in an unpacked archive;
 //! - `listing.json`, with `--check`: registers, memory and instructions of each kernel of AMD.
 //!
-//! `--check` reads every object of AMD again (object.rs, listing.rs), `--report` prints what it
-//! found. PTX is checked always, since that needs no tool.
+//! `--check` reads every object of AMD again (object.rs, listing.rs) and compares what it found with
+//! `kernels/golden.txt`, which `--bless` writes (golden.rs); `--report` prints it. PTX is checked
+//! always, since that needs no tool.
 //!
 //! What must stay true: results are functions of sources, flags and compiler alone, so two builds
 //! have the same bytes; and no other task needs the compiler.
@@ -18,6 +19,7 @@
 mod allowed;
 mod compile;
 mod compiler;
+mod golden;
 mod host;
 mod listing;
 mod object;
@@ -39,6 +41,7 @@ use crate::Failure;
 use allowed::Allowed;
 use compile::{Build, file_error, write};
 use compiler::Toolchain;
+use golden::Golden;
 use target::{Kind, Target};
 
 /// What to build.
@@ -49,12 +52,14 @@ pub(crate) struct Settings {
     pub(crate) check: bool,
     /// Print what the check found of registers, memory and instructions.
     pub(crate) report: bool,
+    /// Check, and write what was found as what is expected from now on; needs all targets.
+    pub(crate) bless: bool,
 }
 
 /// Builds, and checks and reports if asked to.
 ///
 /// # Errors
-/// No compiler, a target that does not exist, sources that do not compile, findings.
+/// No compiler, a target that does not exist, sources that do not compile, findings, differences.
 pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let begin = Instant::now();
     let targets = choose(&settings.targets)?;
@@ -80,22 +85,44 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         let found = ptx::findings(&module, &build.units(target)?, &mut allowed).into_iter();
         findings.extend(found.map(|finding| format!("{}: {finding}", target.output())));
     }
-    if settings.check || settings.report {
+    let mut now = None;
+    if settings.check || settings.report || settings.bless {
         let report = report::Report::read(&output, &targets, &mut allowed)?;
         findings.extend_from_slice(&report.findings);
         write(&output.join("listing.json"), report.json().as_bytes())?;
+        let golden = Golden::of(&report, &toolchain.identity);
         if settings.report {
-            print!("{}", report.table());
+            print!("{golden}");
         }
         if settings.targets.is_empty() {
             findings.extend(allowed.unneeded());
         }
+        now = Some(golden);
     }
     for finding in &findings {
         eprintln!("{finding}");
     }
+    let differences = match &now {
+        Some(now) if settings.bless && findings.is_empty() => bless(now)?,
+        Some(now) if !settings.bless => compare(now, settings.targets.is_empty())?,
+        _ => 0,
+    };
     if !findings.is_empty() {
-        return Err(format!("kernels: {} findings", findings.len()).into());
+        let count = findings.len();
+        let more = match differences {
+            0 => String::new(),
+            n => format!(", and {n} differences from {}", golden::PATH),
+        };
+        return Err(format!("kernels: {count} findings, which nothing accepts{more}").into());
+    }
+    if differences > 0 {
+        return Err(format!(
+            "kernels: {differences} differences from {}; if they are meant, `{}` accepts them: \
+             commit the file with the kernels, for its diff is part of the review",
+            golden::PATH,
+            golden::ACCEPT
+        )
+        .into());
     }
     if settings.targets.is_empty() {
         results.extend(packs(&output, &targets)?);
@@ -124,6 +151,36 @@ pub(crate) fn processors() -> impl Iterator<Item = &'static str> {
     let targets = target::all().into_iter();
     let own = targets.filter(|target| target.kind == Kind::Amd);
     own.map(|target| target.name)
+}
+
+/// Prints how the kernels differ from those of the file and counts what must not differ.
+fn compare(now: &Golden, is_whole: bool) -> Result<usize, String> {
+    let path = workspace_root().join(golden::PATH);
+    let text = fs::read_to_string(&path).map_err(|error| {
+        let error = file_error(&path, &error);
+        format!("{error}; `{}` writes it", golden::ACCEPT)
+    })?;
+    let comparison = Golden::parse(&text)?.compare(now, is_whole);
+    for note in &comparison.notes {
+        println!("note: {note}");
+    }
+    for difference in &comparison.differences {
+        eprintln!("{difference}");
+    }
+    Ok(comparison.differences.len())
+}
+
+/// Writes the file. There is no difference afterwards.
+fn bless(now: &Golden) -> Result<usize, String> {
+    let path = workspace_root().join(golden::PATH);
+    let text = now.text();
+    if fs::read_to_string(&path).is_ok_and(|before| before == text) {
+        println!("kernels: {} stays as it was", golden::PATH);
+    } else {
+        write(&path, text.as_bytes())?;
+        println!("kernels: {} is new; review its diff", golden::PATH);
+    }
+    Ok(0)
 }
 
 /// The targets with these names, in the order of the tables, and the host, whose library knows

@@ -108,12 +108,16 @@ enum Task {
         /// Only these targets: a processor of AMD, a generic one, `sm_80`, `sm_90` or `host`.
         #[arg(long = "target", value_name = "NAME")]
         targets: Vec<String>,
-        /// Check what the objects of AMD hold.
+        /// Check what the objects of AMD hold and compare it with kernels/golden.txt.
         #[arg(long)]
         check: bool,
         /// Print registers, memory and instructions of each kernel; checks, too.
         #[arg(long)]
         report: bool,
+        /// Check what the objects of AMD hold, without comparing, and write it to
+        /// kernels/golden.txt.
+        #[arg(long, conflicts_with_all = ["targets", "check"])]
+        bless: bool,
     },
     /// Execute the code objects of AMD without the card, and compare what they compute.
     Gcnsim {
@@ -197,10 +201,12 @@ fn main() -> ExitCode {
             targets,
             check,
             report,
+            bless,
         } => kernels::run(&kernels::Settings {
             targets,
             check,
             report,
+            bless,
         }),
         Task::Gcnsim {
             targets,

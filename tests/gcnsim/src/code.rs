@@ -17,8 +17,8 @@ pub(crate) struct Code<const W: usize> {
     pub(crate) lines: Vec<(u64, String)>,
     /// Vector registers, those of accumulation and of DPP included.
     pub(crate) vectors: usize,
-    /// How many of each of the three kinds are used.
-    pub(crate) used: [usize; 3],
+    /// How many general ones are used, and how many of accumulation.
+    pub(crate) used: [usize; 2],
 }
 
 impl<const W: usize> Code<W> {
@@ -102,11 +102,10 @@ impl<const W: usize> Code<W> {
             .map(|line| (line.address, line.text.to_owned()))
             .collect();
         lines.push((end, "(the end of the kernel)".to_owned()));
-        let mut used = [0; 3];
+        let mut used = [0; 2];
         for (from, registers) in steps.iter().flat_map(Step::registers) {
             let end = usize::from(from + registers);
             let (kind, base) = match from {
-                MOVED.. => (2, MOVED),
                 ACCUMULATION.. => (1, ACCUMULATION),
                 _ => (0, 0),
             };
@@ -153,7 +152,6 @@ fn within<const W: usize>(step: Step<W>, kernel: &Kernel) -> Result<Step<W>, Str
     for (from, count) in step.registers() {
         let end = u64::from(from + count);
         let (given, kind, end) = match from {
-            MOVED.. => continue,
             ACCUMULATION.. => (kernel.agprs, "accumulation", end - u64::from(ACCUMULATION)),
             _ => (kernel.vgprs, "vector", end),
         };

@@ -288,17 +288,11 @@ impl<const W: usize> Step<W> {
     /// The vector registers that it names: the first and how many.
     pub(crate) fn registers(&self) -> Vec<(u16, u16)> {
         match self {
-            Self::Lanes(_, operands) => operands.registers(),
-            Self::Moved(moves, _, operands) => {
-                let mut all = operands.registers();
-                all.retain(|(first, _)| *first != crate::dpp::MOVED);
-                all.push((moves.from, 2));
-                all
+            Self::Lanes(_, operands) | Self::Moved(_, _, operands) => operands.registers.clone(),
+            Self::Dual(halves, _) => {
+                let halves = halves.iter().map(|(_, operands)| &operands.registers[..]);
+                halves.collect::<Vec<_>>().concat()
             }
-            Self::Dual(halves, _) => halves
-                .iter()
-                .flat_map(|(_, operands)| operands.registers())
-                .collect(),
             Self::Access(access) => access.registers(),
             Self::Share(share) => share.registers(),
             _ => Vec::new(),
@@ -307,12 +301,12 @@ impl<const W: usize> Step<W> {
 }
 
 impl Operands {
-    fn registers(&self) -> Vec<(u16, u16)> {
-        let sources = self.sources.iter().filter_map(|source| match source.place {
-            Place::Vector(at) => Some((at, 1)),
-            _ => None,
-        });
-        sources.chain([(self.dest.at, 1)]).collect()
+    /// Reads one more source.
+    fn add(&mut self, source: Source, kind: Kind) {
+        self.sources.push(source);
+        if let Place::Vector(at) = source.place {
+            self.registers.push((at, kind.registers()));
+        }
     }
 }
 
@@ -381,42 +375,42 @@ fn vector_operands<const W: usize>(
         return reader.end(run, operands);
     }
     if let Some((run, carries)) = carry::find::<W>(reader.text.name) {
-        operands.dest = reader.dest(Kind::U32, family)?;
+        reader.dest(&mut operands, Kind::U32, family)?;
         operands.scalar = reader.scalar()?;
-        operands.sources = reader.sources(&[Kind::U32; 2])?;
+        reader.sources(&mut operands, &[Kind::U32; 2])?;
         operands.bits = reader.bits(carries)?;
         return reader.end(run, operands);
     }
     if let Some(run) = carry::find_wide::<W>(reader.text.name) {
-        operands.dest = reader.dest(Kind::U64, family)?;
+        reader.dest(&mut operands, Kind::U64, family)?;
         operands.scalar = reader.scalar()?;
         let third = match reader.text.name.contains("i64") {
             true => [Kind::I32, Kind::I32, Kind::I64],
             false => [Kind::U32, Kind::U32, Kind::U64],
         };
-        operands.sources = reader.sources(&third)?;
+        reader.sources(&mut operands, &third)?;
         return reader.end(run, operands);
     }
     if let Some((run, kind)) = division::find::<W>(reader.text.name) {
-        operands.dest = reader.dest(kind, family)?;
+        reader.dest(&mut operands, kind, family)?;
         if reader.text.name.starts_with("v_div_scale") {
             operands.scalar = reader.scalar()?;
         }
-        operands.sources = reader.sources(&[kind; 3])?;
+        reader.sources(&mut operands, &[kind; 3])?;
         return reader.end(run, operands);
     }
     if let Some((run, kind)) = division::find_estimate::<W>(reader.text.name) {
-        operands.dest = reader.dest(kind, family)?;
+        reader.dest(&mut operands, kind, family)?;
         operands.dest.clamp = clamps;
         operands.dest.scale = scale;
-        operands.sources = reader.sources(&[kind])?;
+        reader.sources(&mut operands, &[kind])?;
         return reader.end(run, operands);
     }
     if let Some((run, count, wide)) = packed::find::<W>(&name) {
         let kind = if wide { Kind::U64 } else { Kind::U32 };
         operands.number = reader.selection.packed(count)?;
-        operands.dest = reader.dest(kind, family)?;
-        operands.sources = reader.sources(&vec![kind; count])?;
+        reader.dest(&mut operands, kind, family)?;
+        reader.sources(&mut operands, &vec![kind; count])?;
         return reader.end(run, operands);
     }
     let accumulating = vector::find_accumulating::<W>(reader.text.name);
@@ -434,14 +428,14 @@ fn vector_operands<const W: usize>(
     if (is_clamped || scale != 0) && !is_float {
         return Err("modifier clamp".to_owned());
     }
-    operands.dest = reader.dest(operation.result, family)?;
+    reader.dest(&mut operands, operation.result, family)?;
     operands.dest.clamp = is_clamped || accumulates && clamps;
     operands.dest.scale = scale;
     let read = operation.sources.len() - usize::from(accumulates);
-    operands.sources = reader.sources(&operation.sources[..read])?;
+    reader.sources(&mut operands, &operation.sources[..read])?;
     if accumulates {
         let old = Place::Vector(operands.dest.at);
-        operands.sources.push(Source::of(old));
+        operands.add(Source::of(old), operation.result);
     }
     reader.end(operation.run, operands)
 }
@@ -469,17 +463,8 @@ fn comparison<const W: usize>(
     for (at, kind) in kinds.iter().enumerate() {
         let mut source = text.source(at + usize::from(has_dest), *kind)?;
         selection.apply(&mut source, at, *kind)?;
-        operands.sources.push(source);
+        operands.add(source, *kind);
     }
-    // A comparison has no vector register; its own place stands for it.
-    operands.dest.at = operands
-        .sources
-        .iter()
-        .find_map(|source| match source.place {
-            Place::Vector(at) => Some(at),
-            _ => None,
-        })
-        .unwrap_or(0);
     Ok((run, operands))
 }
 
@@ -573,7 +558,7 @@ struct Reader<'t, 'a> {
 }
 
 impl Reader<'_, '_> {
-    fn dest(&mut self, kind: Kind, family: &Family) -> Result<Dest, String> {
+    fn dest(&mut self, operands: &mut Operands, kind: Kind, family: &Family) -> Result<(), String> {
         let text = self.text.operand(self.at)?;
         self.at += 1;
         let halves = [(".l", 0), (".h", 1)];
@@ -605,18 +590,19 @@ impl Reader<'_, '_> {
             dest.part = Part::Word(half.copied().unwrap_or(0));
             dest.keeps = half.is_some() || !family.gfx9;
         }
-        Ok(dest)
+        operands.registers.push((at, count));
+        operands.dest = dest;
+        Ok(())
     }
 
-    fn sources(&mut self, kinds: &[Kind]) -> Result<Vec<Source>, String> {
-        let mut sources = Vec::new();
+    fn sources(&mut self, operands: &mut Operands, kinds: &[Kind]) -> Result<(), String> {
         for (place, kind) in kinds.iter().enumerate() {
             let mut source = self.text.source(self.at, *kind)?;
             self.selection.apply(&mut source, place, *kind)?;
-            sources.push(source);
+            operands.add(source, *kind);
             self.at += 1;
         }
-        Ok(sources)
+        Ok(())
     }
 
     fn scalar(&mut self) -> Result<u8, String> {
@@ -640,8 +626,8 @@ impl Reader<'_, '_> {
     ) -> Result<(), String> {
         match shape {
             Shape::Lanes(kinds) => {
-                operands.dest = self.dest(kinds[0], family)?;
-                operands.sources = self.sources(kinds)?;
+                self.dest(operands, kinds[0], family)?;
+                self.sources(operands, kinds)?;
                 // Exchanges in rows have two flags where others have halves.
                 if self.text.name.starts_with("v_permlane") {
                     let flags = self.selection.low.take().unwrap_or_default();
@@ -653,21 +639,17 @@ impl Reader<'_, '_> {
                 }
             }
             Shape::Choice(kind) => {
-                operands.dest = self.dest(kind, family)?;
-                operands.sources = self.sources(&[kind; 2])?;
+                self.dest(operands, kind, family)?;
+                self.sources(operands, &[kind; 2])?;
                 operands.bits = self.bits(true)?;
             }
             Shape::Scalar(kinds) => {
                 operands.scalar = self.scalar()?;
-                operands.sources = self.sources(kinds)?;
-                operands.dest.at = match operands.sources[0].place {
-                    Place::Vector(at) => at,
-                    _ => 0,
-                };
+                self.sources(operands, kinds)?;
             }
             Shape::Lane => {
-                operands.dest = self.dest(Kind::U32, family)?;
-                operands.sources = self.sources(&[Kind::U32; 2])?;
+                self.dest(operands, Kind::U32, family)?;
+                self.sources(operands, &[Kind::U32; 2])?;
             }
         }
         Ok(())

@@ -11,7 +11,7 @@ pub(crate) const MOVED: u16 = 1024;
 pub(crate) struct Moves {
     pattern: Pattern,
     /// The first register of the operand.
-    pub(crate) from: u16,
+    from: u16,
     /// Rows of 16 lanes that are written, a bit each.
     rows: u8,
     /// Groups of 4 lanes of a row that are written, a bit each.

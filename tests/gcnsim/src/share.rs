@@ -232,9 +232,11 @@ impl Share {
                 instruction: context.instruction,
                 lane: lane as u32,
             };
-            let base = u64::from(wave.v[usize::from(self.address)][lane]);
+            let base = wave.v[usize::from(self.address)][lane];
             for (offset, data) in self.offsets.iter().zip(self.data) {
-                let done = self.one(wave, context, &by, base + offset, data);
+                // A base below 0 is one: addresses have 32 bits.
+                let at = base.wrapping_add(*offset as u32);
+                let done = self.one(wave, context, &by, at.into(), data);
                 done.map_err(|refused| context.refusal(refused))?;
             }
         }

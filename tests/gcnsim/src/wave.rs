@@ -1,6 +1,5 @@
 //! A wave: its registers, and how lanes of each type are read and written.
 
-use crate::dpp::MOVED;
 use crate::program::Estimates;
 use crate::text::ACCUMULATION;
 use crate::{Fault, mix};
@@ -127,20 +126,23 @@ impl<const W: usize> Wave<W> {
     }
 
     /// Makes it a fresh wave of `lanes` lanes.
-    /// `used` is how many vector registers of each kind the kernel names.
+    /// `used` is how many vector registers the kernel names, general ones and those of
+    /// accumulation.
     pub(crate) fn start(
         &mut self,
         number: u32,
         lanes: u32,
         poison: u8,
         seed: u64,
-        used: &[usize; 3],
+        used: &[usize; 2],
     ) {
         let word = u32::from_ne_bytes([poison; 4]);
         self.s = [word; SCALARS];
         self.s[usize::from(NULL)] = 0;
-        for (base, count) in [0, ACCUMULATION.into(), MOVED.into()].into_iter().zip(used) {
-            self.v[base..][..*count].fill([word; W]);
+        for (base, count) in [0, ACCUMULATION.into()].into_iter().zip(used) {
+            if *count > 0 {
+                self.v[base..][..*count].fill([word; W]);
+            }
         }
         self.scratch.fill(poison);
         self.set_exec(u64::MAX >> (64 - lanes));

@@ -5,6 +5,7 @@
 //! of the code object; whatever differs is a fault of the launch.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -121,7 +122,18 @@ impl Launch<'_> {
         let memory = unsafe { gcnsim::Memory::new(regions.collect()) };
         let threads = [metadata.max_threads, 1, 1];
         let begin = Instant::now();
-        let ended = program.launch(name, self.grid, threads, self.args, &memory, &options);
+        // A thread of a stream that ended would let everybody wait for ever.
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            program.launch(name, self.grid, threads, self.args, &memory, &options)
+        }));
+        let ended = ended.map_err(|panic| {
+            let said = panic.downcast_ref::<&str>().copied();
+            let said = said.or(panic.downcast_ref::<String>().map(String::as_str));
+            Fault {
+                code: Code::LAUNCH_FAILURE,
+                why: format!("{name}: the interpreter panicked: {}", said.unwrap_or("?")),
+            }
+        })?;
         let counts = ended.map_err(|error| Fault {
             code: match &error {
                 gcnsim::Error::Fault { fault, .. } => code_of(fault),

@@ -1,4 +1,5 @@
-//! What the instructions of an AMD code object must not do, read from its disassembly.
+//! What the instructions of an AMD code object do, counted, and what they must not do, read from its
+//! disassembly.
 //!
 //! Contraction is the hard one. The compiler expands a division and a square root into an estimate
 //! and fused steps that refine it, so a fused multiply-add is not wrong by itself. It is right when
@@ -19,11 +20,45 @@ use vmafx_gcnsim::disassembly::Line;
 /// 2^32 and -2^32 in f32.
 const POWERS: [&str; 2] = ["0x4f800000", "0xcf800000"];
 
+/// How the names of atomic operations on LDS begin.
+const LDS_ATOMICS: [&str; 18] = [
+    "add_",
+    "sub_",
+    "rsub_",
+    "inc_",
+    "dec_",
+    "min_",
+    "max_",
+    "and_",
+    "or_",
+    "xor_",
+    "mskor_",
+    "cmpst_",
+    "cmpstore_",
+    "wrxchg_",
+    "wrxchg2",
+    "storexchg_",
+    "condxchg",
+    "pk_add_",
+];
+
 /// What a listing says of one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Summary {
     /// Instructions.
     pub(crate) instructions: u64,
+    /// Places where a wave waits for the others of its block.
+    pub(crate) barriers: u64,
+    /// Fused multiply-adds that are steps of a division or a root.
+    pub(crate) fused_inside: u64,
+    /// All other fused multiply-adds: contraction.
+    pub(crate) fused_outside: u64,
+    /// Accesses of no known memory.
+    pub(crate) flat: u64,
+    /// Approximate reciprocals and roots.
+    pub(crate) estimates: u64,
+    /// Atomic operations on 64 bits.
+    pub(crate) atomics_64: u64,
     /// What must not be there.
     pub(crate) findings: Vec<String>,
 }
@@ -52,13 +87,7 @@ pub(crate) fn read<'a>(
             return Err(format!("the listing has no instruction of `{name}`"));
         }
         let code: Vec<&str> = rest.values().map(|instruction| instruction.text).collect();
-        summaries.insert(
-            name,
-            Summary {
-                instructions: code.len() as u64,
-                findings: findings(&code),
-            },
-        );
+        summaries.insert(name, Summary::of(&code));
     }
     // Between kernels there is padding.
     let stray = listing.values().find(|instruction| {
@@ -74,31 +103,58 @@ pub(crate) fn read<'a>(
     Ok((summaries, stray))
 }
 
-/// What must not be in the code of a kernel.
-fn findings(code: &[&str]) -> Vec<String> {
-    let mut findings = Vec::new();
-    let mut registers = Registers::default();
-    for text in code {
-        // Halves of a dual instruction read before either writes.
-        let halves: Vec<_> = text.split(" :: ").map(Half::parse).collect();
-        let mut writes = Vec::new();
-        for half in &halves {
-            if half.name.starts_with("flat_") {
-                findings.push(format!("an access of no known memory: {text}"));
+impl Summary {
+    fn of(code: &[&str]) -> Self {
+        let mut summary = Self {
+            instructions: code.len() as u64,
+            ..Self::default()
+        };
+        let mut registers = Registers::default();
+        for text in code {
+            // Halves of a dual instruction read before either writes.
+            let halves: Vec<_> = text.split(" :: ").map(Half::parse).collect();
+            let mut writes = Vec::new();
+            for half in &halves {
+                summary.count(half, &registers, text);
+                writes.push(registers.result(half));
             }
-            if ["s_swappc_b64", "s_call_b64"].contains(&half.name) {
-                findings.push(format!("a call, so a function was not inlined: {text}"));
+            for (half, result) in halves.iter().zip(writes) {
+                registers.write(half, result);
             }
-            if half.is_fused() && !registers.excuse(half) {
-                findings.push(format!("contraction: {text}"));
-            }
-            writes.push(registers.result(half));
         }
-        for (half, result) in halves.iter().zip(writes) {
-            registers.write(half, result);
-        }
+        summary
     }
-    findings
+
+    /// Counts an instruction; `text` is all of it, and `registers` are as it finds them.
+    fn count(&mut self, half: &Half<'_>, registers: &Registers, text: &str) {
+        let mut add = |what: &str| self.findings.push(format!("{what}: {text}"));
+        if half.name.starts_with("flat_") {
+            self.flat += 1;
+            add("an access of no known memory");
+        }
+        if ["s_swappc_b64", "s_call_b64"].contains(&half.name) {
+            add("a call, so a function was not inlined");
+        }
+        if half.is_fused() {
+            match registers.excuse(half) {
+                true => self.fused_inside += 1,
+                false => {
+                    self.fused_outside += 1;
+                    add("contraction");
+                }
+            }
+        }
+        if half.is_approximate_function() {
+            add("an approximation that processors do not make alike");
+        }
+        if half.adds_floats_atomically() {
+            add("a sum of floating point in an order that is luck");
+        }
+        self.estimates += u64::from(half.is_estimate());
+        self.atomics_64 += u64::from(half.is_atomic_of_64_bits());
+        // Newer processors tell and wait apart; older ones have one instruction for both.
+        self.barriers += u64::from(["s_barrier", "s_barrier_wait"].contains(&half.name));
+    }
 }
 
 /// An instruction, or a half of a dual one.
@@ -140,6 +196,48 @@ impl<'a> Half<'a> {
         let floats = ["_f16", "_f32", "_f64", "_bf16"];
         multiplies.iter().any(|start| step.starts_with(start))
             && floats.iter().any(|part| step.contains(part))
+    }
+
+    /// Whether it approximates a reciprocal or a root; divisions and roots start from these.
+    fn is_estimate(&self) -> bool {
+        ["rcp_", "rsq_", "sqrt_"]
+            .iter()
+            .any(|start| self.step().starts_with(start))
+    }
+
+    /// Whether it approximates a function that nothing rounds correctly.
+    fn is_approximate_function(&self) -> bool {
+        ["exp_", "log_", "sin_", "cos_", "tanh_"]
+            .iter()
+            .any(|start| self.step().starts_with(start))
+    }
+
+    /// The operation on memory that this is, if it is atomic: `add_u64` of `global_atomic_add_u64`.
+    fn atomic(&self) -> Option<&'a str> {
+        if let Some((_, operation)) = self.name.split_once("_atomic_") {
+            return Some(operation);
+        }
+        // LDS has no such word, but its other operations move data.
+        let operation = self.name.strip_prefix("ds_")?;
+        LDS_ATOMICS
+            .iter()
+            .any(|start| operation.starts_with(start))
+            .then_some(operation)
+    }
+
+    fn is_atomic_of_64_bits(&self) -> bool {
+        self.atomic()
+            .is_some_and(|operation| operation.ends_with("_x2") || operation.contains("64"))
+    }
+
+    fn adds_floats_atomically(&self) -> bool {
+        self.atomic().is_some_and(|operation| {
+            let operation = operation.strip_prefix("pk_").unwrap_or(operation);
+            operation.starts_with("add_")
+                && ["_f16", "_bf16", "_f32", "_f64"]
+                    .iter()
+                    .any(|kind| operation.contains(kind))
+        })
     }
 
     /// The registers of an operand: the kind and the numbers.
@@ -278,6 +376,46 @@ mod tests {
         assert!(super::read(&cut, kernels()).unwrap_err().contains("`b`"));
     }
 
+    fn findings(code: &[&str]) -> Vec<String> {
+        Summary::of(code).findings
+    }
+
+    #[test]
+    fn instructions_are_counted_by_kind() {
+        let summary = Summary::of(&[
+            "s_barrier",
+            "s_barrier_signal -1",
+            "s_barrier_wait -1",
+            "v_rcp_iflag_f32_e32 v1, v2",
+            "v_s_rcp_f32 s1, s2",
+            "v_s_sqrt_f32 s3, s2",
+            "v_rsq_f64_e32 v[26:27], v[24:25]",
+            "v_fma_f32 v19, -v8, v1, 1.0",
+            "v_fma_f32 v4, v5, v6, v7",
+            "flat_atomic_add_x2 v[0:1], v[2:3]",
+            "global_atomic_add_u64 v0, v[2:3], s[0:1]",
+            "global_atomic_add v0, v2, s[0:1]",
+            "global_atomic_add_u32 v0, v2, s[0:1]",
+            "ds_add_u64 v0, v[2:3]",
+            "ds_max_rtn_i64 v[4:5], v0, v[2:3]",
+            "ds_read_b64 v[4:5], v0",
+            "ds_add_u32 v0, v2",
+        ]);
+        let findings = summary.findings.clone();
+        let expected = Summary {
+            instructions: 17,
+            barriers: 2,
+            fused_inside: 1,
+            fused_outside: 1,
+            flat: 1,
+            estimates: 4,
+            atomics_64: 4,
+            findings,
+        };
+        assert_eq!(summary, expected);
+        assert_eq!(summary.findings.len(), 2, "{:?}", summary.findings);
+    }
+
     #[test]
     fn divisions_and_roots_are_known() {
         let f32_division = [
@@ -370,17 +508,26 @@ mod tests {
     }
 
     #[test]
-    fn accesses_and_calls_are_found() {
+    fn what_must_not_be_there_is_found() {
         for (text, part) in [
             ("flat_load_dword v1, v[2:3]", "no known memory"),
             ("s_swappc_b64 s[30:31], s[4:5]", "a call"),
+            ("v_exp_f32_e32 v1, v2", "not make alike"),
+            ("v_s_log_f32 s1, s2", "not make alike"),
+            ("global_atomic_add_f64 v0, v[2:3], s[0:1]", "is luck"),
+            ("global_atomic_pk_add_bf16 v0, v1, s[0:1]", "is luck"),
+            ("ds_add_rtn_f32 v0, v1, v2", "is luck"),
         ] {
             let found = findings(&[text]);
             assert!(found.len() == 1 && found[0].contains(part), "{found:?}");
         }
-        assert_eq!(
-            findings(&["global_load_dword v1, v2, s[0:1]"]),
-            Vec::<String>::new()
-        );
+        for text in [
+            "global_load_dword v1, v2, s[0:1]",
+            "global_atomic_add_x2 v0, v[2:3], s[0:1]",
+            "v_frexp_exp_i32_f32_e32 v1, v2",
+            "v_ldexp_f32 v1, v2, 3",
+        ] {
+            assert_eq!(findings(&[text]), Vec::<String>::new());
+        }
     }
 }

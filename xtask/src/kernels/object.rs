@@ -59,6 +59,13 @@ pub(crate) fn findings(
                 kernel.descriptor.float_mode() >> 12
             ));
         }
+        if u64::from(kernel.descriptor.wave()) != kernel.wave {
+            add(format!(
+                "waves of {} lanes by its metadata, of {} by its descriptor",
+                kernel.wave,
+                kernel.descriptor.wave()
+            ));
+        }
         if kernel.dynamic_stack {
             add("its stack has no known end".to_owned());
         }

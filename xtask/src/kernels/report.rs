@@ -4,24 +4,32 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use vmafx_gcnsim::disassembly;
-use vmafx_gcnsim::object::{CodeObject, Kernel};
+use vmafx_gcnsim::object::CodeObject;
 
 use super::allowed::Allowed;
 use super::compile::in_parallel;
+use super::golden::{Figures, PROPERTIES};
+use super::listing::Summary;
 use super::object::findings;
 use super::target::Target;
-use super::{host, listing, read};
+use super::{golden, host, listing, read};
 
-/// Columns of the table.
-const COLUMNS: [&str; 9] = [
-    "wave", "vgpr", "agpr", "sgpr", "spills", "scratch", "lds", "kernarg", "instr",
-];
+/// What was read of one kernel of one target.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    /// Its name.
+    pub(crate) name: String,
+    /// Every property of it.
+    pub(crate) figures: Figures,
+    /// Bytes of its instructions.
+    code_bytes: u64,
+}
 
 /// What was read of the objects.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// Of each target, in the order of the tables: kernels and their instructions.
-    targets: Vec<(&'static str, Vec<(Kernel, u64)>)>,
+    /// Of each target, in the order of the tables: its kernels.
+    pub(crate) targets: Vec<(&'static str, Vec<Listed>)>,
     /// What is wrong.
     pub(crate) findings: Vec<String>,
 }
@@ -71,7 +79,11 @@ impl Report {
                 let of_code = summary.findings.iter();
                 let of_code = of_code.map(|finding| format!("{name} {}: {finding}", kernel.name));
                 report.findings.extend(of_code);
-                kernels.push((kernel, summary.instructions));
+                kernels.push(Listed {
+                    figures: golden::figures(&kernel, &summary),
+                    code_bytes: kernel.code.1,
+                    name: kernel.name,
+                });
             }
             report.targets.push((name, kernels));
         }
@@ -81,22 +93,13 @@ impl Report {
     /// The text of `listing.json`: target, kernel, figures.
     pub(crate) fn json(&self) -> String {
         let targets = self.targets.iter().map(|(target, kernels)| {
-            let kernels = kernels.iter().map(|(kernel, instructions)| {
-                let figures = serde_json::json!({
-                    "wave": kernel.wave,
-                    "threads": kernel.threads,
-                    "vgprs": kernel.vgprs,
-                    "agprs": kernel.agprs,
-                    "sgprs": kernel.sgprs,
-                    "vgpr_spills": kernel.vgpr_spills,
-                    "sgpr_spills": kernel.sgpr_spills,
-                    "scratch_bytes": kernel.scratch,
-                    "lds_bytes": kernel.lds,
-                    "kernarg_bytes": kernel.kernarg,
-                    "instructions": instructions,
-                    "code_bytes": kernel.code.1,
-                });
-                (kernel.name.clone(), figures)
+            let kernels = kernels.iter().map(|kernel| {
+                let figures = PROPERTIES.iter().zip(kernel.figures);
+                let figures = figures.map(|(property, figure)| (property.name, figure));
+                let figures = figures.chain([("code_bytes", kernel.code_bytes)]);
+                let figures = figures.map(|(name, figure)| (name.to_owned(), figure.into()));
+                let figures: serde_json::Map<_, _> = figures.collect();
+                (kernel.name.clone(), serde_json::Value::from(figures))
             });
             let kernels: serde_json::Map<_, _> = kernels.collect();
             ((*target).to_owned(), serde_json::Value::from(kernels))
@@ -104,45 +107,9 @@ impl Report {
         let targets: serde_json::Map<_, _> = targets.collect();
         format!("{:#}\n", serde_json::Value::from(targets))
     }
-
-    /// The figures for people: targets of which all are equal share a row.
-    pub(crate) fn table(&self) -> String {
-        type Row<'a> = ([u64; COLUMNS.len()], Vec<&'a str>);
-        let mut rows: BTreeMap<&str, Vec<Row<'_>>> = BTreeMap::new();
-        for (target, kernels) in &self.targets {
-            for (kernel, instructions) in kernels {
-                let figures = [
-                    kernel.wave,
-                    kernel.vgprs,
-                    kernel.agprs,
-                    kernel.sgprs,
-                    kernel.vgpr_spills + kernel.sgpr_spills,
-                    kernel.scratch,
-                    kernel.lds,
-                    kernel.kernarg,
-                    *instructions,
-                ];
-                let rows = rows.entry(&kernel.name).or_default();
-                match rows.iter_mut().find(|(known, _)| *known == figures) {
-                    Some((_, targets)) => targets.push(target),
-                    None => rows.push((figures, vec![target])),
-                }
-            }
-        }
-        let heads: Vec<String> = COLUMNS.iter().map(|head| format!("{head:>8}")).collect();
-        let mut table = format!("{:<24}{}  targets\n", "kernel", heads.concat());
-        for (kernel, rows) in rows {
-            for (figures, targets) in rows {
-                let figures: Vec<String> = figures.iter().map(|n| format!("{n:>8}")).collect();
-                let targets = targets.join(" ");
-                table.push_str(&format!("{kernel:<24}{}  {targets}\n", figures.concat()));
-            }
-        }
-        table
-    }
 }
 
-fn owned(summaries: BTreeMap<&str, listing::Summary>) -> BTreeMap<String, listing::Summary> {
+fn owned(summaries: BTreeMap<&str, Summary>) -> BTreeMap<String, Summary> {
     let summaries = summaries.into_iter();
     summaries
         .map(|(name, summary)| (name.to_owned(), summary))

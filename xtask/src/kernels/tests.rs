@@ -1,6 +1,8 @@
 //! The real compiler on small kernels: what is made anew when a file changes, and that each check
 //! finds the defect it is there for.
 
+mod golden;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

@@ -29,6 +29,8 @@ pub(crate) struct Operands {
     pub(crate) bits: u8,
     /// A number of the instruction, such as a truth table.
     pub(crate) number: u32,
+    /// The vector registers that it names: the first and how many.
+    pub(crate) registers: Vec<(u16, u16)>,
 }
 
 /// An instruction over lanes, and the types of its operands.

@@ -5,7 +5,7 @@ use serde_json::json;
 use vmafx_gcnsim::object::CodeObject;
 
 use crate::hip::{Hip, NON_BLOCKING, TARGET, call, ok};
-use crate::probe::{Args, code_object, folder};
+use crate::probe::{Args, code_object};
 
 const ILLEGAL_ADDRESS: u32 = 700;
 const LAUNCH_FAILURE: u32 = 719;
@@ -50,8 +50,7 @@ fn the_instructions_that_were_loaded_run_and_are_counted() {
             hip.launch(kernel, 3, 64, &args(words, words, 190, 0), stream);
         }
         hip.synchronize(stream);
-        let expected: [u32; 192] =
-            std::array::from_fn(|i| i as u32 + if i < 190 { 2 } else { 0 });
+        let expected: [u32; 192] = std::array::from_fn(|i| i as u32 + if i < 190 { 2 } else { 0 });
         assert_eq!(hip.read(words), expected, "{target}");
         let counts = hip.sim.json("gcnsim");
         let all = counts["kernels"].as_object().unwrap();
@@ -61,7 +60,10 @@ fn the_instructions_that_were_loaded_run_and_are_counted() {
         assert_eq!((&add["dispatches"], &add["blocks"]), (&json!(2), &json!(6)));
         assert_eq!(add["waves"], 6 * waves, "{target}");
         let instructions = add["instructions"].as_u64().unwrap();
-        assert!((6 * waves * 5..6 * waves * 60).contains(&instructions), "{add}");
+        assert!(
+            (6 * waves * 5..6 * waves * 60).contains(&instructions),
+            "{add}"
+        );
         assert_eq!(all["probe_more"]["dispatches"], 0);
         assert!(counts["seconds"].as_f64().unwrap() > 0.0);
         hip.set("reset", "");
@@ -129,10 +131,7 @@ fn a_barrier_that_is_missing_fails_the_launch() {
     let (kernel, sum) = (hip.kernel("probe_sum"), hip.malloc(4));
     assert_eq!(wait(&hip, kernel, 256, &args(0, sum, 9, 0)), 0);
     assert_eq!(hip.read(sum), [(0..256).sum::<u32>()]);
-    assert_eq!(
-        wait(&hip, kernel, 256, &args(0, sum, 9, 1)),
-        LAUNCH_FAILURE
-    );
+    assert_eq!(wait(&hip, kernel, 256, &args(0, sum, 9, 1)), LAUNCH_FAILURE);
     let trouble = &hip.troubles()[0];
     for part in ["probe_sum at 0x", "no barrier between it and wave", "LDS"] {
         assert!(trouble.contains(part), "{part}: {trouble}");
@@ -199,7 +198,10 @@ fn both_engines_agree_or_the_first_byte_and_who_wrote_it_are_told() {
     let (more, unlike) = (hip.kernel("probe_more"), hip.kernel("probe_unlike"));
     assert_eq!(wait(&hip, more, 64, &args(0, words, 3, 0)), 0);
     assert_eq!(hip.read(words), [8; 64], "once, and not twice");
-    assert_eq!(hip.sim.json("gcnsim")["kernels"]["probe_more"]["dispatches"], 1);
+    assert_eq!(
+        hip.sim.json("gcnsim")["kernels"]["probe_more"]["dispatches"],
+        1
+    );
     assert_eq!(wait(&hip, unlike, 64, &args(0, words, 3, 99)), 0);
     let code = wait(&hip, unlike, 64, &args(0, words, 3, 17));
     assert_eq!(code, LAUNCH_FAILURE);
@@ -232,7 +234,9 @@ fn a_kernel_of_the_host_that_fails_fails_the_launch_of_both() {
 fn launches_that_are_compared_have_the_device_to_themselves() {
     let hip = with("both");
     let kernel = hip.kernel("probe_more");
-    let words: Vec<_> = (0..4).map(|_| (hip.malloc(256), hip.stream(NON_BLOCKING))).collect();
+    let words: Vec<_> = (0..4)
+        .map(|_| (hip.malloc(256), hip.stream(NON_BLOCKING)))
+        .collect();
     for &(at, stream) in &words {
         ok!(hip, hipMemsetAsync(at => usize, 0 => i32, 256 => usize, stream => usize));
     }
