@@ -146,13 +146,6 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The names of AMD's processors, in the order of the tables.
-pub(crate) fn processors() -> impl Iterator<Item = &'static str> {
-    let targets = target::all().into_iter();
-    let own = targets.filter(|target| target.kind == Kind::Amd);
-    own.map(|target| target.name)
-}
-
 /// Prints how the kernels differ from those of the file and counts what must not differ.
 fn compare(now: &Golden, is_whole: bool) -> Result<usize, String> {
     let path = workspace_root().join(golden::PATH);
@@ -181,6 +174,13 @@ fn bless(now: &Golden) -> Result<usize, String> {
         println!("kernels: {} is new; review its diff", golden::PATH);
     }
     Ok(0)
+}
+
+/// The names of AMD's processors, in the order of the tables.
+pub(crate) fn processors() -> impl Iterator<Item = &'static str> {
+    let targets = target::all().into_iter();
+    let own = targets.filter(|target| target.kind == Kind::Amd);
+    own.map(|target| target.name)
 }
 
 /// The targets with these names, in the order of the tables, and the host, whose library knows

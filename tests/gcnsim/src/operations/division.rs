@@ -12,11 +12,18 @@ use crate::wave::{Kind, Lane, VCC, Wave};
 /// Instructions that are approximate on hardware, and their operand's type.
 pub(crate) fn find_estimate<const W: usize>(name: &str) -> Option<(Run<W>, Kind)> {
     macro_rules! estimate {
-        ($type:ty, $estimate:ident, $exact:expr) => {{
+        ($type:ty, $estimate:ident, $exact:expr) => {
+            estimate!($type, $estimate, $exact, |_| false)
+        };
+        ($type:ty, $estimate:ident, $exact:expr, $is_exact:expr) => {{
             fn run<const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), Fault> {
-                let exact: fn($type) -> $type = $exact;
+                let (exact, is_exact): (fn($type) -> $type, fn($type) -> bool) =
+                    ($exact, $is_exact);
                 let a = <$type as Lane>::read(wave, operands.sources.first().unwrap_or(&NONE));
-                let results: [$type; W] = a.map(exact).map(|exact| wave.$estimate(exact));
+                let results: [$type; W] = a.map(|a| match is_exact(a) {
+                    true => exact(a),
+                    false => wave.$estimate(exact(a)),
+                });
                 <$type as Lane>::write(wave, &operands.dest, &results);
                 Ok(())
             }
@@ -24,10 +31,23 @@ pub(crate) fn find_estimate<const W: usize>(name: &str) -> Option<(Run<W>, Kind)
         }};
     }
     Some(match name {
-        "v_rcp_f32" | "v_rcp_iflag_f32" => estimate!(f32, estimate32, |a| 1.0 / a),
+        // No refinement makes the nearest reciprocal of a number just below a power of two (P.
+        // Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor",
+        // 1990): of all pairs of numbers in f32, the compiler's division fails for those with the
+        // significands 0x7fffff and 0x7ffffd if their reciprocal is one unit off. Hardware whose
+        // divisions are right is exact there.
+        "v_rcp_f32" | "v_rcp_iflag_f32" => {
+            estimate!(f32, estimate32, |a| 1.0 / a, |a| a.to_bits() & 0x7f_ffff
+                >= 0x7f_fffd)
+        }
         "v_rsq_f32" => estimate!(f32, estimate32, |a| (1.0 / f64::from(a).sqrt()) as f32),
         "v_sqrt_f32" => estimate!(f32, estimate32, f32::sqrt),
-        "v_rcp_f64" => estimate!(f64, estimate64, |a| 1.0 / a),
+        // Two refinements leave 2^-96: too much for the last 32 below a power of two.
+        "v_rcp_f64" => {
+            estimate!(f64, estimate64, |a| 1.0 / a, |a| a.to_bits()
+                & ((1 << 52) - 1)
+                >= (1 << 52) - 64)
+        }
         "v_rsq_f64" => estimate!(f64, estimate64, |a| 1.0 / a.sqrt()),
         "v_sqrt_f64" => estimate!(f64, estimate64, f64::sqrt),
         _ => return None,
@@ -154,10 +174,10 @@ fn fused32(a: f32, b: f32, c: f32, power: i32) -> f32 {
 fn fused64(a: f64, b: f64, c: f64, power: i32) -> f64 {
     let sum = a.mul_add(b, c);
     let scaled = scale64(sum, power);
-    if scaled == 0.0 || !sum.is_finite() || scaled.is_normal() {
+    if !sum.is_finite() || scaled.abs() > f64::MIN_POSITIVE {
         return scaled;
     }
-    // A subnormal result was rounded twice, which is wrong where the first rounding made a tie.
+    // A subnormal result, or what was rounded up from one, was rounded twice, which is wrong where the first rounding made a tie.
     let left = sum - scale64(scaled, -power);
     let tie = scale64(1.0, -1075 - power);
     if left.abs() != tie {
@@ -301,6 +321,13 @@ mod tests {
             fused64(-a, 1.0, 1.0 + 2f64.powi(-51) + 2f64.powi(-52), power).to_bits(),
             (1 << 51) + 1
         );
+        // Just below the tie between the largest subnormal and the least normal number.
+        let below = 1.0 - 2f64.powi(-53);
+        let least = 2f64.powi(-1022);
+        assert_eq!(fused64(-a * a, 1.0, below, -1022), least.next_down());
+        assert_eq!(fused64(a * a, 1.0, below, -1022), least);
+        assert_eq!(fused64(a, 1.0, 0.5, -1074), f64::from_bits(1));
+        assert_eq!(fused64(-a, 1.0, 0.5, -1074), 0.0);
         assert_eq!(
             fused32(2f32.powi(-30), 1.0, 1.0 + 2f32.powi(-23), -127 - 22),
             f32::from_bits(1 << 22 >> 22)

@@ -125,10 +125,12 @@ over_lanes! {
     "v_subrev_f32" => (a: f32, b: f32) -> f32 { b - a }
     "v_mul_f32" => (a: f32, b: f32) -> f32 { a * b }
     "v_fma_f32" | "v_fmaak_f32" | "v_fmamk_f32" => (a: f32, b: f32, c: f32) -> f32 { a.mul_add(b, c) }
+    "v_mad_f32" | "v_madak_f32" | "v_madmk_f32" => (a: f32, b: f32, c: f32) -> f32 { flushed(flushed(flushed(a) * flushed(b)) + flushed(c)) }
     "v_min_f32" | "v_min_num_f32" => (a: f32, b: f32) -> f32 { least32(a, b) }
     "v_max_f32" | "v_max_num_f32" => (a: f32, b: f32) -> f32 { -least32(-a, -b) }
     "v_min3_f32" | "v_min3_num_f32" => (a: f32, b: f32, c: f32) -> f32 { least32(least32(a, b), c) }
     "v_max3_f32" | "v_max3_num_f32" => (a: f32, b: f32, c: f32) -> f32 { -least32(least32(-a, -b), -c) }
+    "v_fract_f32" => (a: f32) -> f32 { fraction32(a) }
     "v_floor_f32" => (a: f32) -> f32 { a.floor() }
     "v_ceil_f32" => (a: f32) -> f32 { a.ceil() }
     "v_trunc_f32" => (a: f32) -> f32 { a.trunc() }
@@ -140,9 +142,10 @@ over_lanes! {
     // f64.
     "v_add_f64" => (a: f64, b: f64) -> f64 { a + b }
     "v_mul_f64" => (a: f64, b: f64) -> f64 { a * b }
-    "v_fma_f64" => (a: f64, b: f64, c: f64) -> f64 { a.mul_add(b, c) }
+    "v_fma_f64" | "v_fmaak_f64" | "v_fmamk_f64" => (a: f64, b: f64, c: f64) -> f64 { a.mul_add(b, c) }
     "v_min_f64" | "v_min_num_f64" => (a: f64, b: f64) -> f64 { least64(a, b) }
     "v_max_f64" | "v_max_num_f64" => (a: f64, b: f64) -> f64 { -least64(-a, -b) }
+    "v_fract_f64" => (a: f64) -> f64 { fraction64(a) }
     "v_floor_f64" => (a: f64) -> f64 { a.floor() }
     "v_ceil_f64" => (a: f64) -> f64 { a.ceil() }
     "v_trunc_f64" => (a: f64) -> f64 { a.trunc() }
@@ -174,6 +177,7 @@ over_lanes! {
     /// Instructions that add to their result: the decoder makes it their last operand.
     find_accumulating:
     "v_fmac_f32" => (a: f32, b: f32, c: f32) -> f32 { a.mul_add(b, c) }
+    "v_mac_f32" => (a: f32, b: f32, c: f32) -> f32 { flushed(flushed(flushed(a) * flushed(b)) + flushed(c)) }
     "v_fmac_f64" => (a: f64, b: f64, c: f64) -> f64 { a.mul_add(b, c) }
 }
 
@@ -217,6 +221,30 @@ fn differences(a: u32, b: u32, bits: u32) -> u32 {
     let part = |word: u32, at: u32| word >> at & (u32::MAX >> (32 - bits));
     let at = (0..32).step_by(bits as usize);
     at.map(|at| part(a, at).abs_diff(part(b, at))).sum()
+}
+
+/// What is above the next integer below; it stays below 1.
+fn fraction32(a: f32) -> f32 {
+    match a - a.floor() {
+        1.0 => 1f32.next_down(),
+        fraction => fraction,
+    }
+}
+
+fn fraction64(a: f64) -> f64 {
+    match a - a.floor() {
+        1.0 => 1f64.next_down(),
+        fraction => fraction,
+    }
+}
+
+/// What `v_mad_f32` makes of a number: it knows no subnormals, whatever the mode says.
+fn flushed(a: f32) -> f32 {
+    if a.is_subnormal() {
+        0f32.copysign(a)
+    } else {
+        a
+    }
 }
 
 /// The lesser; the other where one is not a number; -0 is less than 0.
