@@ -95,11 +95,13 @@ fn listed<'a>(source: &'a str, kernel: &str) -> Vec<(&'a str, &'a str)> {
         let Some((macro_name, rest)) = line.split_once('(') else {
             continue;
         };
-        if let ("PUT" | "PUTF" | "PUTD" | "PUTH" | "PUT2", Some((name, _))) =
+        if let ("PUT" | "PUTF" | "PUTD" | "PUT2", Some((name, _))) =
             (macro_name, rest.split_once(','))
         {
+            // Two columns for the halves of a number.
+            let columns = if macro_name == "PUT2" { 2 } else { 1 };
             if name != "name" {
-                found.push((macro_name, name));
+                found.extend([(macro_name, name)].repeat(columns));
             }
         }
     }

@@ -85,7 +85,7 @@ fn cases() -> Vec<Trial> {
     }
     for target in DAMAGED.map(Target) {
         cases.push(case(format!("{}::damaged_code", target.0), move || {
-            let tally = damage::bytes(target, 2)?;
+            let tally = damage::bytes(target, 5)?;
             println!(
                 "figure: {}, single bytes of code changed: {tally:?}",
                 target.0

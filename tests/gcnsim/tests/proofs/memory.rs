@@ -107,7 +107,7 @@ fn tables(a: u32, b: u32) -> u64 {
         words[at] = words[at].wrapping_add(x ^ b);
         let byte = bytes[(x >> 8) as usize % bytes.len()].wrapping_add(k as u8);
         bytes[(x >> 3) as usize % bytes.len()] = byte;
-        wide[x as usize % wide.len()] ^= u64::from(x) << k;
+        wide[x as usize % wide.len()] ^= u64::from(x) << (k & 31);
         let word = words[(at + k) % words.len()];
         x = x
             .wrapping_mul(1_664_525)

@@ -138,21 +138,3 @@ VX_KERNEL(floats_64, BLOCK, Args) {
     PUTD(constants, (a + 0.5) * (b - 4.0) / 3.0);
     PUTD(clamped, __builtin_fmin(__builtin_fmax(a, 0.0), 100.0));
 }
-
-// Half precision: what there is of it in one operation.
-VX_KERNEL(floats_16, BLOCK, Args) {
-    u32 i = GLOBAL_ID();
-    if (i >= args.n) return;
-    u32 wa = vx_at<u32>(args.in[0])[i], wb = vx_at<u32>(args.in[1])[i];
-    _Float16 a = __builtin_bit_cast(_Float16, (u16)wa), b = __builtin_bit_cast(_Float16, (u16)wb);
-    VX_GLOBAL u32 *out = vx_at<u32>(args.out);
-    u32 slot = 0;
-#define PUTH(name, value) PUT(name, __builtin_bit_cast(u16, (_Float16)(value)))
-    PUTH(add, a + b);
-    PUTH(sub, a - b);
-    PUTH(mul, a * b);
-    PUTH(from_f32, real(wa));
-    PUT(to_f32, bits((float)a));
-    PUT(less, a < b ? 1u : 0u);
-    PUT(negated, (u32)__builtin_bit_cast(u16, -a));
-}
