@@ -6,10 +6,13 @@ use std::time::Instant;
 
 use vmafx_tests::data::workspace_root;
 
-use crate::{Failure, abi, codegen, emulate, kernels, tidy};
+use crate::{Failure, abi, codegen, emulate, gcnsim, kernels, tidy};
 
 /// Version of cargo-deny that is built where none is installed.
 const CARGO_DENY: &str = "0.19.9";
+
+/// Targets whose code objects are executed: others at another commit.
+const GCNSIM_TARGETS: usize = 3;
 
 /// One command with its arguments and the environment it needs.
 struct Step {
@@ -125,6 +128,10 @@ pub(crate) fn run() -> Result<(), Failure> {
         }
         println!("ci: {} took {} s", step.name, start.elapsed().as_secs());
     }
+    announce("gcnsim");
+    let start = Instant::now();
+    gcnsim::run(&gcnsim::Settings::sample(GCNSIM_TARGETS))?;
+    println!("ci: gcnsim took {} s", start.elapsed().as_secs());
     announce("emulated processors");
     let start = Instant::now();
     emulate::run()?;

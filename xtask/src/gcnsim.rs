@@ -38,6 +38,19 @@ pub(crate) struct Settings {
     pub(crate) write: bool,
 }
 
+impl Settings {
+    /// So many targets, each exactly and in one more variant.
+    pub(crate) fn sample(count: usize) -> Self {
+        Self {
+            targets: Vec::new(),
+            all: false,
+            sample: count,
+            variants: false,
+            write: false,
+        }
+    }
+}
+
 /// How hardware differs that has leave to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Variant {

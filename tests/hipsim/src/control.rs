@@ -17,7 +17,8 @@
 //! - `memory`: live allocations, bytes now and at most, by kind;
 //! - `objects`: live streams, events, modules, graphs and the like;
 //! - `gcnsim`: what code objects executed: by kernel (those of loaded modules that never ran are
-//!   there too) `dispatches`, `instructions`, `waves` and `blocks`; `seconds` over all launches;
+//!   there too) `dispatches`, `instructions`, `waves` and `blocks`; `seconds` of processor
+//!   time, without that of further workers;
 //! - `failure`: the code that every call answers, or 0; `calls`: calls so far.
 //!
 //! A Rust test uses [`Simulator`](crate::install::Simulator).

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use vmafx_gcnsim::{self as gcnsim, Counts, Region};
@@ -121,7 +121,7 @@ impl Launch<'_> {
         // of; that the caller leaves alone what a kernel uses is HIP's rule for both.
         let memory = unsafe { gcnsim::Memory::new(regions.collect()) };
         let threads = [metadata.max_threads, 1, 1];
-        let begin = Instant::now();
+        let begin = processor_time();
         // A thread of a stream that ended would let everybody wait for ever.
         let ended = catch_unwind(AssertUnwindSafe(|| {
             program.launch(name, self.grid, threads, self.args, &memory, &options)
@@ -142,7 +142,7 @@ impl Launch<'_> {
             why: error.to_string(),
         })?;
         if watch.is_none() {
-            sim().executed.add(name, &counts, begin.elapsed());
+            sim().executed.add(name, &counts, processor_time() - begin);
         }
         Ok(counts)
     }
@@ -186,6 +186,17 @@ impl Launch<'_> {
             ),
         }
     }
+}
+
+/// Processor time of the calling thread, which others that run beside it do not lengthen.
+fn processor_time() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the structure is whole; every Linux has this clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 fn code_of(fault: &gcnsim::Fault) -> Code {
@@ -253,7 +264,7 @@ pub(crate) struct Executed(Mutex<Sums>);
 #[derive(Debug, Default)]
 struct Sums {
     kernels: BTreeMap<String, Sum>,
-    /// Of all launches together.
+    /// Processor time of all launches together, but of further workers.
     time: Duration,
 }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use vmafx_gcnsim::object::CodeObject;
 
 use crate::hip::{Hip, NON_BLOCKING, TARGET, call, ok};
-use crate::probe::{Args, code_object, folder};
+use crate::probe::{Args, code_object};
 
 const ILLEGAL_ADDRESS: u32 = 700;
 const LAUNCH_FAILURE: u32 = 719;
@@ -161,11 +161,11 @@ fn instructions_that_are_none_are_not_taken() {
 /// Where the bytes of an address lie in an image.
 fn file_offset(image: &[u8], address: u64) -> usize {
     use object::{Object as _, ObjectSegment as _};
-    let file = object::File::parse(image).unwrap();
+    let file = object::File::parse(image).expect("an object");
     let segment = file
         .segments()
-        .find(|s| (s.address()..s.address() + s.size()).contains(&address));
-    let segment = segment.unwrap();
+        .find(|s| (s.address()..s.address() + s.size()).contains(&address))
+        .expect("a segment");
     (segment.file_range().0 + address - segment.address()) as usize
 }
 
