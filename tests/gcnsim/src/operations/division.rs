@@ -9,16 +9,38 @@ use crate::Fault;
 use crate::operations::vector::{scale32, scale64};
 use crate::wave::{Kind, Lane, VCC, Wave};
 
+/// What an approximate instruction comes near to, and of which operands hardware makes just that.
+pub(crate) type Estimate<T> = (fn(T) -> T, fn(T) -> bool);
+
+/// Reciprocal, reciprocal root and root.
+///
+/// No refinement makes the nearest reciprocal of a number just below a power of two (P. Markstein,
+/// "Computation of elementary functions on the IBM RISC System/6000 processor", 1990): of all pairs
+/// of numbers the compiler's division fails for one of each of the divisors with the significands
+/// 0x7fffff and 0x7ffffd, if their estimate is one unit off. Hardware whose divisions are right is
+/// exact there.
+pub(crate) const SINGLES: [Estimate<f32>; 3] = [
+    (|a| 1.0 / a, |a| a.to_bits() & 0x7f_ffff >= 0x7f_fffd),
+    (|a| (1.0 / f64::from(a).sqrt()) as f32, |_| false),
+    (f32::sqrt, |_| false),
+];
+
+/// The same. Two refinements leave 2^-96, which is too much for the last 32 below a power of two.
+const DOUBLES: [Estimate<f64>; 3] = [
+    (
+        |a| 1.0 / a,
+        |a| a.to_bits() | 63 == a.to_bits() | (1 << 52) - 1,
+    ),
+    (|a| 1.0 / a.sqrt(), |_| false),
+    (f64::sqrt, |_| false),
+];
+
 /// Instructions that are approximate on hardware, and their operand's type.
 pub(crate) fn find_estimate<const W: usize>(name: &str) -> Option<(Run<W>, Kind)> {
     macro_rules! estimate {
-        ($type:ty, $estimate:ident, $exact:expr) => {
-            estimate!($type, $estimate, $exact, |_| false)
-        };
-        ($type:ty, $estimate:ident, $exact:expr, $is_exact:expr) => {{
+        ($type:ty, $estimate:ident, $estimates:ident, $which:literal) => {{
             fn run<const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), Fault> {
-                let (exact, is_exact): (fn($type) -> $type, fn($type) -> bool) =
-                    ($exact, $is_exact);
+                let (exact, is_exact) = $estimates[$which];
                 let a = <$type as Lane>::read(wave, operands.sources.first().unwrap_or(&NONE));
                 let results: [$type; W] = a.map(|a| match is_exact(a) {
                     true => exact(a),
@@ -31,25 +53,12 @@ pub(crate) fn find_estimate<const W: usize>(name: &str) -> Option<(Run<W>, Kind)
         }};
     }
     Some(match name {
-        // No refinement makes the nearest reciprocal of a number just below a power of two (P.
-        // Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor",
-        // 1990): of all pairs of numbers in f32, the compiler's division fails for those with the
-        // significands 0x7fffff and 0x7ffffd if their reciprocal is one unit off. Hardware whose
-        // divisions are right is exact there.
-        "v_rcp_f32" | "v_rcp_iflag_f32" => {
-            estimate!(f32, estimate32, |a| 1.0 / a, |a| a.to_bits() & 0x7f_ffff
-                >= 0x7f_fffd)
-        }
-        "v_rsq_f32" => estimate!(f32, estimate32, |a| (1.0 / f64::from(a).sqrt()) as f32),
-        "v_sqrt_f32" => estimate!(f32, estimate32, f32::sqrt),
-        // Two refinements leave 2^-96: too much for the last 32 below a power of two.
-        "v_rcp_f64" => {
-            estimate!(f64, estimate64, |a| 1.0 / a, |a| a.to_bits()
-                & ((1 << 52) - 1)
-                >= (1 << 52) - 64)
-        }
-        "v_rsq_f64" => estimate!(f64, estimate64, |a| 1.0 / a.sqrt()),
-        "v_sqrt_f64" => estimate!(f64, estimate64, f64::sqrt),
+        "v_rcp_f32" | "v_rcp_iflag_f32" => estimate!(f32, estimate32, SINGLES, 0),
+        "v_rsq_f32" => estimate!(f32, estimate32, SINGLES, 1),
+        "v_sqrt_f32" => estimate!(f32, estimate32, SINGLES, 2),
+        "v_rcp_f64" => estimate!(f64, estimate64, DOUBLES, 0),
+        "v_rsq_f64" => estimate!(f64, estimate64, DOUBLES, 1),
+        "v_sqrt_f64" => estimate!(f64, estimate64, DOUBLES, 2),
         _ => return None,
     })
 }

@@ -1,7 +1,7 @@
 //! Instructions that know of lanes: choices by a bit a lane, counts of lanes below, and moves
 //! between lanes and scalar registers.
 
-use super::{NONE, Operands, Run};
+use super::{NONE, Operands, Run, division};
 use crate::Fault;
 use crate::wave::{Kind, Lane, Place, Source, Wave};
 
@@ -32,6 +32,9 @@ pub(crate) fn find<const W: usize>(name: &str) -> Option<(Run<W>, Shape)> {
         "v_readfirstlane_b32" => (first::<W>, Shape::Scalar(&[Kind::U32])),
         "v_readlane_b32" => (one::<W>, Shape::Scalar(TWO)),
         "v_writelane_b32" => (put::<W>, Shape::Lane),
+        "v_s_rcp_f32" => (estimate::<W, 0>, Shape::Scalar(&[Kind::F32])),
+        "v_s_rsq_f32" => (estimate::<W, 1>, Shape::Scalar(&[Kind::F32])),
+        "v_s_sqrt_f32" => (estimate::<W, 2>, Shape::Scalar(&[Kind::F32])),
         "v_permlane16_b32" => (in_rows::<W, 0>, Shape::Lanes(&[Kind::U32; 3])),
         "v_permlanex16_b32" => (in_rows::<W, 16>, Shape::Lanes(&[Kind::U32; 3])),
         _ => return None,
@@ -106,6 +109,21 @@ fn first<const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), 
         _ => wave.word(source(operands, 0))?,
     };
     wave.set_scalar(operands.scalar, word);
+    Ok(())
+}
+
+/// The estimate of [`division::find_estimate`] with this number, of a scalar.
+fn estimate<const W: usize, const WHICH: usize>(
+    wave: &mut Wave<W>,
+    operands: &Operands,
+) -> Result<(), Fault> {
+    let a = f32::read(wave, source(operands, 0))[0];
+    let (exact, is_exact) = division::SINGLES[WHICH];
+    let estimate = match is_exact(a) {
+        true => exact(a),
+        false => wave.estimate32(exact(a)),
+    };
+    wave.set_scalar(operands.scalar, estimate.to_bits());
     Ok(())
 }
 
