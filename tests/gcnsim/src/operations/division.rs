@@ -29,7 +29,7 @@ pub(crate) const SINGLES: [Estimate<f32>; 3] = [
 const DOUBLES: [Estimate<f64>; 3] = [
     (
         |a| 1.0 / a,
-        |a| a.to_bits() | 63 == a.to_bits() | (1 << 52) - 1,
+        |a| a.to_bits() | 63 == a.to_bits() | ((1 << 52) - 1),
     ),
     (|a| 1.0 / a.sqrt(), |_| false),
     (f64::sqrt, |_| false),
