@@ -168,6 +168,20 @@ impl Word {
             };
         }
         let (me, bit) = (by.wave as u8 + 1, 1 << by.wave);
+        // Most accesses are of whole words that no other wave has touched.
+        let written_by_me = self.writers == [0; 4] || self.writers == [me; 4];
+        if bytes.len() == 4 && written_by_me {
+            if how == How::Read {
+                self.readers = self.readers.map(|readers| readers | bit);
+                self.read = by.instruction;
+                return None;
+            }
+            if self.readers.iter().all(|readers| readers & !bit == 0) {
+                self.writers = [me; 4];
+                (self.wrote, self.atomic) = (by.instruction, how == How::Atomic);
+                return None;
+            }
+        }
         for byte in bytes {
             let writer = self.writers[byte];
             let ordered = how == How::Atomic && self.atomic;

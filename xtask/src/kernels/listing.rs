@@ -86,8 +86,7 @@ pub(crate) fn read<'a>(
         if rest.is_empty() {
             return Err(format!("the listing has no instruction of `{name}`"));
         }
-        let code: Vec<&str> = rest.values().map(|instruction| instruction.text).collect();
-        summaries.insert(name, Summary::of(&code));
+        summaries.insert(name, Summary::of(rest.values().copied()));
     }
     // Between kernels there is padding.
     let stray = listing.values().find(|instruction| {
@@ -96,26 +95,24 @@ pub(crate) fn read<'a>(
     });
     let stray = stray.map(|stray| {
         format!(
-            "code of no kernel, so a function was not inlined: {}",
-            stray.text
+            "code of no kernel at {:#x}, so a function was not inlined: {}",
+            stray.address, stray.text
         )
     });
     Ok((summaries, stray))
 }
 
 impl Summary {
-    fn of(code: &[&str]) -> Self {
-        let mut summary = Self {
-            instructions: code.len() as u64,
-            ..Self::default()
-        };
+    fn of<'a>(code: impl Iterator<Item = Line<'a>>) -> Self {
+        let mut summary = Self::default();
         let mut registers = Registers::default();
-        for text in code {
+        for line in code {
+            summary.instructions += 1;
             // Halves of a dual instruction read before either writes.
-            let halves: Vec<_> = text.split(" :: ").map(Half::parse).collect();
+            let halves: Vec<_> = line.text.split(" :: ").map(Half::parse).collect();
             let mut writes = Vec::new();
             for half in &halves {
-                summary.count(half, &registers, text);
+                summary.count(half, &registers, &line);
                 writes.push(registers.result(half));
             }
             for (half, result) in halves.iter().zip(writes) {
@@ -125,15 +122,16 @@ impl Summary {
         summary
     }
 
-    /// Counts an instruction; `text` is all of it, and `registers` are as it finds them.
-    fn count(&mut self, half: &Half<'_>, registers: &Registers, text: &str) {
-        let mut add = |what: &str| self.findings.push(format!("{what}: {text}"));
+    /// Counts an instruction; `line` is all of it, and `registers` are as it finds them.
+    fn count(&mut self, half: &Half<'_>, registers: &Registers, line: &Line<'_>) {
+        let (at, text) = (line.address, line.text);
+        let mut add = |what: &str| self.findings.push(format!("{what} at {at:#x}: {text}"));
         if half.name.starts_with("flat_") {
             self.flat += 1;
             add("an access of no known memory");
         }
         if ["s_swappc_b64", "s_call_b64"].contains(&half.name) {
-            add("a call, so a function was not inlined");
+            add("a call of a function that was not inlined");
         }
         if half.is_fused() {
             match registers.excuse(half) {
@@ -376,13 +374,22 @@ mod tests {
         assert!(super::read(&cut, kernels()).unwrap_err().contains("`b`"));
     }
 
+    fn summary(code: &[&str]) -> Summary {
+        let lines = code.iter().enumerate().map(|(at, text)| Line {
+            address: 4 * at as u64,
+            text,
+            encoding: "",
+        });
+        Summary::of(lines)
+    }
+
     fn findings(code: &[&str]) -> Vec<String> {
-        Summary::of(code).findings
+        summary(code).findings
     }
 
     #[test]
     fn instructions_are_counted_by_kind() {
-        let summary = Summary::of(&[
+        let summary = summary(&[
             "s_barrier",
             "s_barrier_signal -1",
             "s_barrier_wait -1",

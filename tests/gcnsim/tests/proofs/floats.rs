@@ -5,21 +5,33 @@
 
 use vmafx_gcnsim::Program;
 
-use crate::columns::{Column, compare};
+use crate::columns::{Column, Position, compare};
 use crate::operands;
 
 const SOURCE: &str = include_str!("kernels/floats.cpp");
 
 /// Compares all columns over this many operands.
-pub(crate) fn check(program: &Program, count: usize) -> Result<u64, String> {
+pub(crate) fn check(program: &Program, count: usize, position: Position) -> Result<u64, String> {
     let singles = operands::reals_32(count, 3);
     let single = |x| f(x).is_nan();
-    let mut values = compare(program, (SOURCE, "floats_32"), SINGLES, &singles, single)?;
+    let mut values = compare(
+        program,
+        position,
+        (SOURCE, "floats_32"),
+        SINGLES,
+        &singles,
+        single,
+    )?;
     let doubles = operands::reals_64(count, 4);
     let double = |x| d(x).is_nan();
-    values += compare(program, (SOURCE, "floats_64"), DOUBLES, &doubles, double)?;
-    let half = |x| x & 0x7fff > 0x7c00;
-    values += compare(program, (SOURCE, "floats_16"), HALVES, &singles, half)?;
+    values += compare(
+        program,
+        position,
+        (SOURCE, "floats_64"),
+        DOUBLES,
+        &doubles,
+        double,
+    )?;
     Ok(values)
 }
 
@@ -158,6 +170,9 @@ const SINGLES: &[Column<u32>] = &[
     }),
     ("twice", |a, b, _| (f(a) * f(b) * 2.0).to_bits()),
     ("clamped", |a, _, _| min(max(f(a), 0.0), 1.0).to_bits()),
+    ("pair_sum", |a, b, c| {
+        ((f(a) + f(b)) * (f(b) + f(c))).to_bits()
+    }),
     ("difference_squared", |a, b, _| {
         ((f(a) - f(b)) * (f(a) - f(b))).to_bits()
     }),
@@ -250,6 +265,7 @@ const DOUBLES: &[Column<u64>] = &[
     ("equal", |a, b, _| (d(a) == d(b)).into()),
     ("not_equal", |a, b, _| (d(a) != d(b)).into()),
     ("greater", |a, b, _| (d(a) > d(b)).into()),
+    ("greater_equal", |a, b, _| (d(a) >= d(b)).into()),
     ("not_less", |a, b, _| {
         (d(a) >= d(b) || d(a).is_nan() || d(b).is_nan()).into()
     }),
@@ -285,45 +301,3 @@ const DOUBLES: &[Column<u64>] = &[
         extreme!(least, 100f64, <).to_bits()
     }),
 ];
-
-const HALVES: &[Column<u32>] = &[
-    ("add", |a, b, _| to_half(half(a) + half(b))),
-    ("sub", |a, b, _| to_half(half(a) - half(b))),
-    ("mul", |a, b, _| to_half(half(a) * half(b))),
-    ("from_f32", |a, _, _| to_half(f(a).into())),
-    ("to_f32", |a, _, _| (half(a) as f32).to_bits()),
-    ("less", |a, b, _| (half(a) < half(b)).into()),
-    ("negated", |a, _, _| a & 0xffff ^ 0x8000),
-];
-
-/// A number of 16 bits; f64 holds sums and products of them exactly.
-fn half(bits: u32) -> f64 {
-    let magnitude = match (bits >> 10 & 0x1f, bits & 0x3ff) {
-        (0, fraction) => f64::from(fraction) * 2f64.powi(-24),
-        (31, 0) => f64::INFINITY,
-        (31, _) => f64::NAN,
-        (exponent, fraction) => f64::from(1024 + fraction) * 2f64.powi(exponent as i32 - 25),
-    };
-    magnitude.copysign(if bits & 0x8000 == 0 { 1.0 } else { -1.0 })
-}
-
-/// Rounds to 16 bits, to the even one of two that are equally near.
-fn to_half(a: f64) -> u32 {
-    let sign = if a.is_sign_negative() { 0x8000 } else { 0 };
-    if a.is_nan() {
-        return 0x7e00;
-    }
-    let (_, exponent) = split(a);
-    // The unit in the last place; subnormals share one.
-    let unit = (exponent - 11).max(-24);
-    let steps = (a.abs() * 2f64.powi(-unit)).round_ties_even();
-    let rounded = steps * 2f64.powi(unit);
-    if a.is_infinite() || rounded >= 65520.0 {
-        return sign | 0x7c00;
-    }
-    let (mantissa, exponent) = split(rounded);
-    sign | match rounded < 2f64.powi(-14) {
-        true => (rounded * 2f64.powi(24)) as u32,
-        false => ((exponent + 14) as u32) << 10 | ((mantissa * 2048.0) as u32 & 0x3ff),
-    }
-}

@@ -8,8 +8,10 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
-use vmafx_gcnsim::Program;
+use vmafx_gcnsim::disassembly;
+use vmafx_gcnsim::object::CodeObject;
 use vmafx_gcnsim::tool::Tool;
+use vmafx_gcnsim::{Error, Program};
 
 /// What the kernels are shipped for, and the families that share an object.
 const NAMES: [&str; 31] = [
@@ -122,7 +124,27 @@ pub(crate) fn image(unit: &'static str, target: Target, more: More) -> Result<Ar
 /// # Errors
 /// Why it is not.
 pub(crate) fn program(unit: &'static str, target: Target) -> Result<Program, String> {
-    Program::load(&image(unit, target, &[])?).map_err(|error| error.to_string())
+    decode(&image(unit, target, &[])?).map_err(|error| error.to_string())
+}
+
+/// As [`Program::load`], but the disassembler is looked for once.
+///
+/// # Errors
+/// As there.
+pub(crate) fn decode(image: &[u8]) -> Result<Program, Error> {
+    let object = CodeObject::read(image).map_err(Error::Object)?;
+    let listing = listing(image).map_err(Error::Object)?;
+    Program::decode(object, &listing)
+}
+
+/// The listing of an object.
+///
+/// # Errors
+/// What the disassembler says.
+pub(crate) fn listing(image: &[u8]) -> Result<String, String> {
+    static OBJDUMP: LazyLock<Result<Tool, String>> =
+        LazyLock::new(|| disassembly::objdump(|name| std::env::var_os(name)));
+    disassembly::listing(OBJDUMP.as_ref().map_err(Clone::clone)?, image)
 }
 
 fn compile(unit: &str, target: Target, more: More) -> Result<Arc<[u8]>, String> {

@@ -26,6 +26,7 @@ pub(crate) fn check(
     values += control(program, blocks, options)?;
     values += positions(program, options)?;
     values += running_sums(program, blocks, options)?;
+    values += sizes(program, options)?;
     Ok(values)
 }
 
@@ -76,7 +77,7 @@ fn place(lane: usize) -> isize {
 
 const EXTRA: u32 = 6;
 
-const COMMON: [Column; 26] = [
+const COMMON: [Column; 27] = [
     ("lane", |_, lane| lane as u32),
     ("exchange_1", |wave, lane| wave.read(lane ^ 1)),
     ("exchange_16", |wave, lane| wave.read(lane ^ 16)),
@@ -87,6 +88,10 @@ const COMMON: [Column; 26] = [
     ("first", |wave, _| wave.a[0]),
     ("third", |wave, _| wave.a[3]),
     ("chosen", |wave, _| wave.a[EXTRA as usize]),
+    ("written", |wave, lane| match lane as u32 == EXTRA {
+        true => 33,
+        false => wave.a[lane],
+    }),
     ("votes_low", |wave, _| wave.votes(|a, _| a & 1 != 0) as u32),
     ("votes_high", |wave, _| {
         (wave.votes(|a, _| a & 1 != 0) >> 32) as u32
@@ -466,6 +471,27 @@ fn placed(
     launch_grid(program, kernel, grid, block, &arguments, options)
         .map_err(|error| error.to_string())?;
     same(kernel, out.words(), wanted)
+}
+
+/// The size of a block, which the launch fills in unasked.
+fn sizes(program: &Program, options: &Options) -> Result<u64, String> {
+    let mut values = 0;
+    for threads in [64, 48, 256] {
+        let count = 3 * threads;
+        let mut out = Buffer::<u32>::unwritten(count as usize);
+        let arguments = Arguments::default()
+            .address(0)
+            .address(0)
+            .address(0)
+            .buffer(&mut out)
+            .number(0)
+            .number(0);
+        launch(program, "sizes", 3, threads, &arguments, options)
+            .map_err(|error| error.to_string())?;
+        let wanted: Vec<u32> = (0..count).map(|i| threads * 1000 + i).collect();
+        values += same("sizes", out.words(), &wanted)?;
+    }
+    Ok(values)
 }
 
 fn running_sums(program: &Program, blocks: u32, options: &Options) -> Result<u64, String> {

@@ -3,7 +3,7 @@
 #include "proof.h"
 
 VX_KERNEL(floats_32, BLOCK, Args) {
-    u32 i = GLOBAL_ID();
+    u32 i = POSITION();
     if (i >= args.n) return;
     float a = vx_at<float>(args.in[0])[i], b = vx_at<float>(args.in[1])[i];
     float c = vx_at<float>(args.in[2])[i];
@@ -43,6 +43,7 @@ VX_KERNEL(floats_32, BLOCK, Args) {
     PUTF(absolute_sum, __builtin_elementwise_abs(a) + __builtin_elementwise_abs(b));
     PUTF(twice, a * b * 2.0f);
     PUTF(clamped, __builtin_fminf(__builtin_fmaxf(a, 0.0f), 1.0f));
+    PUTF(pair_sum, (a + b) * (b + c));
     PUTF(difference_squared, (a - b) * (a - b));
     PUT(less, a < b ? 1u : 0u);
     PUT(less_equal, a <= b ? 1u : 0u);
@@ -77,7 +78,7 @@ VX_KERNEL(floats_32, BLOCK, Args) {
 }
 
 VX_KERNEL(floats_64, BLOCK, Args) {
-    u32 i = GLOBAL_ID();
+    u32 i = POSITION();
     if (i >= args.n) return;
     double a = vx_at<double>(args.in[0])[i], b = vx_at<double>(args.in[1])[i];
     double c = vx_at<double>(args.in[2])[i];
@@ -115,6 +116,7 @@ VX_KERNEL(floats_64, BLOCK, Args) {
     PUT(equal, a == b ? 1 : 0);
     PUT(not_equal, a != b ? 1 : 0);
     PUT(greater, a > b ? 1 : 0);
+    PUT(greater_equal, a >= b ? 1 : 0);
     PUT(not_less, !(a < b) ? 1 : 0);
     PUT(unordered, __builtin_isunordered(a, b) ? 1 : 0);
     PUT(nan, __builtin_isnan(a) ? 1 : 0);
@@ -137,22 +139,4 @@ VX_KERNEL(floats_64, BLOCK, Args) {
     PUTD(ratio, (2.0 * a * b + 0.001) / (a * a + b * b + 0.001));
     PUTD(constants, (a + 0.5) * (b - 4.0) / 3.0);
     PUTD(clamped, __builtin_fmin(__builtin_fmax(a, 0.0), 100.0));
-}
-
-// Half precision: what there is of it in one operation.
-VX_KERNEL(floats_16, BLOCK, Args) {
-    u32 i = GLOBAL_ID();
-    if (i >= args.n) return;
-    u32 wa = vx_at<u32>(args.in[0])[i], wb = vx_at<u32>(args.in[1])[i];
-    _Float16 a = __builtin_bit_cast(_Float16, (u16)wa), b = __builtin_bit_cast(_Float16, (u16)wb);
-    VX_GLOBAL u32 *out = vx_at<u32>(args.out);
-    u32 slot = 0;
-#define PUTH(name, value) PUT(name, __builtin_bit_cast(u16, (_Float16)(value)))
-    PUTH(add, a + b);
-    PUTH(sub, a - b);
-    PUTH(mul, a * b);
-    PUTH(from_f32, real(wa));
-    PUT(to_f32, bits((float)a));
-    PUT(less, a < b ? 1u : 0u);
-    PUT(negated, (u32)__builtin_bit_cast(u16, -a));
 }
