@@ -5,7 +5,6 @@
 //! scale back, the third puts in what the refinement cannot make.
 
 use super::{NONE, Operands, Run};
-use crate::Fault;
 use crate::operations::vector::{scale32, scale64};
 use crate::wave::{Kind, Lane, VCC, Wave};
 
@@ -39,7 +38,7 @@ const DOUBLES: [Estimate<f64>; 3] = [
 pub(crate) fn find_estimate<const W: usize>(name: &str) -> Option<(Run<W>, Kind)> {
     macro_rules! estimate {
         ($type:ty, $estimate:ident, $estimates:ident, $which:literal) => {{
-            fn run<const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), Fault> {
+            fn run<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
                 let (exact, is_exact) = $estimates[$which];
                 let a = <$type as Lane>::read(wave, operands.sources.first().unwrap_or(&NONE));
                 let results: [$type; W] = a.map(|a| match is_exact(a) {
@@ -47,7 +46,6 @@ pub(crate) fn find_estimate<const W: usize>(name: &str) -> Option<(Run<W>, Kind)
                     false => wave.$estimate(exact(a)),
                 });
                 <$type as Lane>::write(wave, &operands.dest, &results);
-                Ok(())
             }
             (run::<W> as Run<W>, <$type as Lane>::KIND)
         }};
@@ -226,7 +224,7 @@ fn sign_of_sum(terms: [f64; 4]) -> f64 {
 
 /// The first operand, which is the second (the denominator) or the third (the numerator), away
 /// from the ends of the range.
-fn scaled<T: Number, const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), Fault> {
+fn scaled<T: Number, const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
     let [a, denominator, numerator] = three::<T, W>(wave, operands);
     let both: [(T, bool); W] = std::array::from_fn(|lane| {
         let (a, b, c) = (a[lane], denominator[lane], numerator[lane]);
@@ -253,14 +251,10 @@ fn scaled<T: Number, const W: usize>(wave: &mut Wave<W>, operands: &Operands) ->
     let bits = wave.bits(|lane| both[lane].1);
     T::write(wave, &operands.dest, &both.map(|(value, _)| value));
     wave.set_lane_mask(operands.scalar, bits);
-    Ok(())
 }
 
 /// The last step of the refinement, and back to the range of the quotient where VCC says so.
-fn refined<T: Number, const W: usize>(
-    wave: &mut Wave<W>,
-    operands: &Operands,
-) -> Result<(), Fault> {
+fn refined<T: Number, const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
     let [a, b, c] = three::<T, W>(wave, operands);
     let scales = wave.lane_mask(VCC);
     let results = std::array::from_fn(|lane| {
@@ -275,11 +269,10 @@ fn refined<T: Number, const W: usize>(
         a[lane].fused_and_scaled(b[lane], c[lane], power)
     });
     T::write(wave, &operands.dest, &results);
-    Ok(())
 }
 
 /// The quotient with its sign, and what no refinement makes: 0, infinity, NaN.
-fn fixed<T: Number, const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), Fault> {
+fn fixed<T: Number, const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
     let [quotient, denominator, numerator] = three::<T, W>(wave, operands);
     let results = std::array::from_fn(|lane| {
         let (q, b, c) = (quotient[lane], denominator[lane], numerator[lane]);
@@ -299,7 +292,6 @@ fn fixed<T: Number, const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> 
         T::made(negative, magnitude)
     });
     T::write(wave, &operands.dest, &results);
-    Ok(())
 }
 
 fn three<T: Lane, const W: usize>(wave: &Wave<W>, operands: &Operands) -> [[T; W]; 3] {
