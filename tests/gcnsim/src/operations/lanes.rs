@@ -2,7 +2,7 @@
 //! between lanes and scalar registers.
 
 use super::{NONE, Operands, Run, division};
-use crate::wave::{Kind, Lane, Place, Source, Wave};
+use crate::wave::{Kind, Lane, Source, Wave};
 
 /// What such an instruction reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
