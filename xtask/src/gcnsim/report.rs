@@ -61,7 +61,7 @@ pub(super) fn sum(answers: &[Answer], time: Duration) -> String {
     let total = |of: fn(&Answer) -> u64| answers.iter().map(of).sum::<u64>();
     let seconds: f64 = answers.iter().map(|answer| answer.seconds).sum();
     let instructions = total(Answer::instructions);
-    let mut targets: Vec<_> = answers.iter().map(Answer::target).collect();
+    let mut targets: Vec<_> = answers.iter().map(Answer::device).collect();
     targets.dedup();
     format!(
         "gcnsim: {} targets, {} runs, {} dispatches, {instructions} instructions, {} frames, {} values, {} differing; {:.1} million instructions a second of a thread, {:.0} s",
@@ -94,7 +94,7 @@ pub(super) fn findings(words: &[String], answers: &[Answer], targets: &[Target])
         if answer.values == 0 && answer.failed.is_none() {
             wrong.push("no value was compared".to_owned());
         }
-        let target = targets.iter().find(|one| one.name == answer.target());
+        let target = targets.iter().find(|one| one.device == answer.device());
         match (&answer.module, target) {
             (Some(module), Some(target)) => {
                 if (module.target.as_str(), module.bytes) != (target.name, target.bytes) {
@@ -161,7 +161,7 @@ fn tables(targets: &[Target], streams: &Streams, answers: &[Answer]) -> String {
     text += &objects(targets, streams, answers);
     text += "\n### Instructions a pixel\n\n";
     text += &by_kernel(&heads, &[], |target, kernel| {
-        let of_target = answers.iter().filter(|one| one.target() == target.name);
+        let of_target = answers.iter().filter(|one| one.device() == target.device);
         let mut measured = of_target.filter_map(|one| one.per_pixel.get(&kernel.name));
         let lanes = kernel.wave as f64;
         let measured = measured.next();
@@ -207,7 +207,7 @@ fn objects(targets: &[Target], streams: &Streams, answers: &[Answer]) -> String 
     for target in targets {
         let own: Vec<_> = answers
             .iter()
-            .filter(|answer| answer.target() == target.name)
+            .filter(|answer| answer.device() == target.device)
             .collect();
         let total = |of: fn(&Answer) -> u64| own.iter().map(|one| of(one)).sum::<u64>();
         let head = heads.get(target.name).copied().unwrap_or_default();
