@@ -23,7 +23,7 @@
 //! order. Results must not depend on either.
 //!
 //! What it does not prove: missing waits (`s_waitcnt` and its kin do nothing, since every access
-//! is complete at once), the order of memory accesses across blocks, occupancy, and the loader of
+//! is complete at once), the order of atomics across blocks, occupancy, and the loader of
 //! a real runtime.
 #![allow(unsafe_code)] // kernels access memory by address; every block says why it holds
 

@@ -288,7 +288,9 @@ impl Sum {
         let end = self.code.iter().rposition(ends).map_or(0, |at| at + 1);
         let code = &self.code[..end];
         let idle = || code.iter().filter(|(_, _, ran)| !ran);
-        let first = idle().next().map(|(at, text, _)| format!("{at:#x} `{text}`"));
+        let first = idle()
+            .next()
+            .map(|(at, text, _)| format!("{at:#x} `{text}`"));
         json!({ "idle": idle().count(), "of": code.len(), "first": first })
     }
 }

@@ -136,7 +136,9 @@ fn load(image: &[u8]) -> Answer<Handle> {
     let loaded = code_object::load(image, &settings.gfx, settings.rocm);
     if settings.engine != Engine::Host && matches!(loaded, Err(Code::NO_BINARY)) {
         let (target, gfx) = (code_object::target(image), &settings.gfx);
-        sim().complain(format!("a code object for {target} on a device that is {gfx}"));
+        sim().complain(format!(
+            "a code object for {target} on a device that is {gfx}"
+        ));
     }
     let (mut module, target) = loaded?;
     if settings.engine != Engine::Host {
