@@ -145,10 +145,24 @@ struct Module {
 }
 
 /// What a kernel executed.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Executed {
     pub(crate) dispatches: u64,
     pub(crate) instructions: u64,
+    #[serde(default)]
+    pub(crate) idle: Idle,
+}
+
+/// Instructions of a kernel that no wave came to.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct Idle {
+    /// How many.
+    #[serde(rename = "idle")]
+    pub(crate) count: u64,
+    /// How many there are.
+    pub(crate) of: u64,
+    /// The first of them: address and text.
+    pub(crate) first: Option<String>,
 }
 
 /// Runs, prints a table, and fails if anything is wrong.
