@@ -57,11 +57,11 @@ pub(crate) fn taken(fd: RawFd) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
-/// Waits with poll(2) until `fd` is readable, for at most `left`; whether it is.
+/// Waits with poll(2) until `fd` is readable, for at most `left`.
 ///
 /// # Errors
 /// [`FenceError::Kernel`].
-pub(crate) fn readable(fd: &OwnedFd, left: Duration) -> Result<bool, FenceError> {
+pub(crate) fn readable(fd: &OwnedFd, left: Duration) -> Result<(), FenceError> {
     let begin = Instant::now();
     loop {
         let now = left.saturating_sub(begin.elapsed());
@@ -74,7 +74,7 @@ pub(crate) fn readable(fd: &OwnedFd, left: Duration) -> Result<bool, FenceError>
         };
         let mut polled = [PollFd::new(fd, PollFlags::IN)];
         match poll(&mut polled, Some(&bound)) {
-            Ok(ready) => return Ok(ready > 0),
+            Ok(_) => return Ok(()),
             Err(rustix::io::Errno::INTR) => {}
             Err(errno) => {
                 return Err(FenceError::Kernel {

@@ -26,6 +26,9 @@ pub struct SyncFile {
     file: Option<OwnedFd>,
     /// The number that the caller knows it by.
     known_as: RawFd,
+    /// What it was merged of, for the kernel leaves out what a merge does not have to wait for,
+    /// and how that ended; empty for one that was not merged here.
+    parts: Vec<SyncFile>,
 }
 
 /// How far a fence has come.
@@ -93,6 +96,7 @@ impl SyncFile {
         Ok(SyncFile {
             file: Some(file),
             known_as,
+            parts: Vec::new(),
         })
     }
 
@@ -101,6 +105,7 @@ impl SyncFile {
         SyncFile {
             file: None,
             known_as: -1,
+            parts: Vec::new(),
         }
     }
 
@@ -127,6 +132,10 @@ impl SyncFile {
     /// # Errors
     /// [`FenceError::Failed`], also while other fences of the file are pending.
     pub fn is_signalled(&self) -> Result<bool, FenceError> {
+        let mut signalled = true;
+        for part in &self.parts {
+            signalled &= part.is_signalled()?;
+        }
         let (progress, components) = self.info()?;
         let several = components.len();
         for (place, component) in components.iter().enumerate() {
@@ -143,7 +152,7 @@ impl SyncFile {
         }
         match progress {
             Progress::Pending => Ok(false),
-            Progress::Signalled => Ok(true),
+            Progress::Signalled => Ok(signalled),
             Progress::Failed(errno) => {
                 let reason = format!("it ended with {errno}");
                 Err(FenceError::Failed { reason }.of(self))
@@ -157,33 +166,30 @@ impl SyncFile {
     /// [`FenceError::TimedOut`], [`FenceError::Failed`].
     pub fn wait_for(&self, timeout: Duration) -> Result<(), FenceError> {
         let begin = Instant::now();
-        loop {
-            if self.is_signalled()? {
-                return Ok(());
-            }
-            let Some(file) = &self.file else {
-                return Ok(());
-            };
-            let left = timeout.saturating_sub(begin.elapsed());
-            let ready = descriptor::readable(file, left).map_err(|error| error.of(self))?;
-            if !ready && !self.is_signalled()? {
+        while !self.is_signalled()? {
+            if begin.elapsed() >= timeout {
                 return Err(FenceError::TimedOut { timeout }.of(self));
             }
+            let files = self.parts.iter().chain([self]);
+            for file in files.filter_map(|part| part.file.as_ref()) {
+                let left = timeout.saturating_sub(begin.elapsed());
+                descriptor::readable(file, left).map_err(|error| error.of(self))?;
+            }
         }
+        Ok(())
     }
 
-    /// One that is signalled once both are.
+    /// One that is signalled once both are, and fails if one of them does. Others to whom its
+    /// descriptor is given may not hear of a failure: of two fences of one timeline the kernel
+    /// keeps the later.
     ///
     /// # Errors
-    /// [`FenceError::Failed`] if one of them has failed: the kernel leaves out what has ended,
-    /// and with it how.
+    /// [`FenceError::Failed`] if one of them has failed already.
     pub fn merge(&self, other: &SyncFile) -> Result<SyncFile, FenceError> {
         let merged = match (&self.file, &other.file) {
-            (None, None) => SyncFile::signalled(),
-            (Some(one), None) | (None, Some(one)) => SyncFile {
-                file: Some(descriptor::duplicate(one.as_fd())?),
-                known_as: self.known_as.max(other.known_as),
-            },
+            (None, None) => return Ok(SyncFile::signalled()),
+            (Some(_), None) => return self.again(),
+            (None, Some(_)) => return other.again(),
             (Some(one), Some(two)) => {
                 let mut data = SyncMergeData {
                     fd2: descriptor::number(two),
@@ -196,14 +202,26 @@ impl SyncFile {
                 SyncFile {
                     file: Some(descriptor::taken(data.fence)),
                     known_as: data.fence,
+                    parts: vec![self.again()?, other.again()?],
                 }
             }
         };
-        // After the call: what failed by now may have been left out, what fails later was not.
-        for part in [self, other] {
-            part.is_signalled()?;
-        }
+        // What has failed by now the descriptor does not tell of.
+        merged.is_signalled()?;
         Ok(merged)
+    }
+
+    /// Another of the same fences.
+    fn again(&self) -> Result<SyncFile, FenceError> {
+        Ok(SyncFile {
+            file: self.fd().map(descriptor::duplicate).transpose()?,
+            known_as: self.known_as,
+            parts: self
+                .parts
+                .iter()
+                .map(SyncFile::again)
+                .collect::<Result<_, _>>()?,
+        })
     }
 
     fn info(&self) -> Result<(Progress, Vec<Component>), FenceError> {
@@ -317,6 +335,8 @@ impl FenceImpl for SyncFile {
     fn export(&self, kind: FenceKind) -> Result<NativeFence, ApiError> {
         match kind {
             FenceKind::SYNC_FILE => {
+                // What has failed is not handed on, for a merged file may not tell of it.
+                self.is_signalled()?;
                 let file = self.fd().map(descriptor::duplicate).transpose()?;
                 Ok(given_away(kind, file))
             }

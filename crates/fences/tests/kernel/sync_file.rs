@@ -111,11 +111,6 @@ fn readiness(file: &OwnedFd) -> i16 {
 fn what_is_merged_waits_for_both() {
     let producer = Producer::open();
     for order in [[0, 1], [1, 0]] {
-        let pair = [
-            producer.sync_file("luma"),
-            Producer::open().sync_file("luma 2"),
-        ];
-        drop(pair);
         let other = Producer::open();
         let (first, one) = producer.sync_file("luma");
         let (second, two) = other.sync_file("chroma");
@@ -158,7 +153,7 @@ fn what_is_merged_fails_with_the_one_that_failed() {
         }
         let text = both.wait_for(LONG).unwrap_err().to_string();
         assert!(
-            text.contains("of 2 (driver vmafx_fence, timeline chroma) ended with EIO"),
+            text.contains("(driver vmafx_fence, timeline chroma) ended with EIO"),
             "{text}"
         );
     }
@@ -206,6 +201,37 @@ fn a_failure_from_before_the_merge_is_not_lost() {
         merged.is_signalled(),
         Ok(true),
         "the kernel forgot the failure"
+    );
+}
+
+#[test]
+#[ignore = "run by cargo xtask kernel-tests"]
+fn of_two_fences_of_one_timeline_both_are_asked() {
+    let producer = Producer::open();
+    let (first, one) = producer.sync_file("decode");
+    let (second, two) = producer.sync_file("decode");
+    for (one, two) in [(&one, &two), (&two, &one)] {
+        let both = one.merge(two).unwrap();
+        assert_eq!(
+            both.components().unwrap().len(),
+            1,
+            "the kernel keeps the later"
+        );
+    }
+    let both = one.merge(&two).unwrap();
+    let (_, gone) = Producer::open().sync_file("other");
+    assert!(both.merge(&gone).is_err(), "its producer is gone");
+    producer.end(second, 0);
+    assert_eq!(both.is_signalled(), Ok(false), "the first is pending");
+    assert!(both.wait_for(SHORT).is_err());
+    producer.end(first, -5);
+    let text = both.wait_for(LONG).unwrap_err().to_string();
+    assert!(text.contains("ended with EIO"), "{text}");
+    let refused = both.export(FenceKind::SYNC_FILE).unwrap_err();
+    assert_eq!(
+        refused.status,
+        Status::DEVICE,
+        "it would be signalled for others"
     );
 }
 
@@ -261,10 +287,14 @@ fn the_producers_descriptor_is_its_own() {
     );
 
     // The producer closes it while we wait, and the number is given to something else.
-    let was = file.as_raw_fd();
-    drop(file);
     let event = rustix::event::eventfd(1, rustix::event::EventfdFlags::CLOEXEC).unwrap();
-    assert_eq!(event.as_raw_fd(), was, "the lowest number that is free");
+    // SAFETY: the number is of an open file, which this closes, and both are this test's.
+    let given = unsafe { libc::dup2(event.as_raw_fd(), file.as_raw_fd()) };
+    assert_eq!(given, file.as_raw_fd());
+    assert!(
+        SyncFile::acquire(&file_named(&file)).is_err(),
+        "an eventfd now"
+    );
     assert_eq!(fence.is_signalled(), Ok(false));
     assert!(matches!(
         fence.wait_for(SHORT).unwrap_err().cause(),
