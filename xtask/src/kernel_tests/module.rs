@@ -10,9 +10,10 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use super::kernel::Kernel;
+use super::programs::file_name;
 use crate::Failure;
 
-/// Builds the modules of `source` in `folder`; the files to load.
+/// Builds the modules of `source`, one of each C file, in `folder`; the files to load.
 ///
 /// # Errors
 /// A folder without sources, what the compiler says.
@@ -30,22 +31,14 @@ pub(super) fn build(
         .map_err(|error| format!("kernel-tests: {}: {error}", source.display()))?;
     for entry in entries {
         let path = entry?.path();
-        let (Some(stem), Some("c")) = (
-            path.file_stem().and_then(|name| name.to_str()),
-            path.extension().and_then(|name| name.to_str()),
-        ) else {
-            continue;
-        };
-        update(&folder.join(format!("{stem}.c")), &fs::read(&path)?)?;
-        names.push(stem.to_owned());
+        let name = file_name(&path);
+        update(&folder.join(&name), &fs::read(&path)?)?;
+        names.extend(name.strip_suffix(".c").map(str::to_owned));
     }
     names.sort();
     if names.is_empty() {
         return Err(format!("kernel-tests: {} has no module", source.display()).into());
     }
-    let objects: Vec<_> = names.iter().map(|name| format!("{name}.o")).collect();
-    let rules = format!("obj-m := {}\n", objects.join(" "));
-    update(&folder.join("Kbuild"), rules.as_bytes())?;
 
     let mut command = Command::new("make");
     command

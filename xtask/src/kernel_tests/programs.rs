@@ -22,7 +22,10 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 const INIT: &str = "vmafx-guest-init";
 
 /// Suites that are linked statically: name, package, test target.
-const SUITES: [(&str, &str, &str); 1] = [("machine", "vmafx-guest", "machine")];
+const SUITES: [(&str, &str, &str); 2] = [
+    ("machine", "vmafx-guest", "machine"),
+    ("fences", "vmafx-fences", "kernel"),
+];
 
 /// What the release program scores in the guest and here: the numbers are the same.
 const SCORE: [&str; 8] = [
@@ -95,7 +98,12 @@ pub(super) fn programs(filter: Option<&str>) -> Result<Programs, Failure> {
 }
 
 fn suite(name: &str, file: PathBuf, filter: Option<&str>) -> Program {
-    let options = ["--include-ignored", "--test-threads=1", "--color=never"];
+    let options = [
+        "--include-ignored",
+        "--test-threads=1",
+        "--color=never",
+        "--show-output",
+    ];
     Program {
         name: name.to_owned(),
         file,
