@@ -63,13 +63,18 @@ fn per_second(answer: &Answer) -> f64 {
 
 /// All answers in a line.
 pub(super) fn sum(answers: &[Answer], time: Duration) -> String {
+    let whole = whole(answers);
+    format!("gcnsim: {whole} It took {:.0} s.", time.as_secs_f64())
+}
+
+fn whole(answers: &[Answer]) -> String {
     let total = |of: fn(&Answer) -> u64| answers.iter().map(of).sum::<u64>();
     let seconds: f64 = answers.iter().map(|answer| answer.seconds).sum();
     let instructions = total(Answer::instructions);
     let mut targets: Vec<_> = answers.iter().map(Answer::device).collect();
     targets.dedup();
     format!(
-        "gcnsim: {} targets, {} runs, {} dispatches, {instructions} instructions, {} frames, {} values, {} differing; {:.1} million instructions a second of a thread, {:.0} s",
+        "{} targets, {} runs, {} dispatches, {instructions} instructions of waves, {} frames, {} values, {} differing; {:.1} million instructions a second of a thread.",
         targets.len(),
         answers.len(),
         total(Answer::dispatches),
@@ -77,7 +82,6 @@ pub(super) fn sum(answers: &[Answer], time: Duration) -> String {
         total(|answer| answer.values),
         total(|answer| answer.differing),
         instructions as f64 / seconds.max(1e-9) / 1e6,
-        time.as_secs_f64()
     )
 }
 
@@ -171,7 +175,7 @@ fn tables(targets: &[Target], streams: &Streams, answers: &[Answer]) -> String {
         .names()
         .map(|names| (names.clone(), first(&names)))
         .collect();
-    let mut text = String::from("### Targets\n\n");
+    let mut text = format!("{}\n\n### Targets\n\n", whole(answers));
     text += &objects(targets, streams, answers);
     text += "\n### Instructions a pixel\n\n";
     text += &by_kernel(&heads, &[], |target, kernel| {
@@ -377,6 +381,7 @@ mod tests {
         ];
         let tables = tables(&targets, &Streams::of(&targets), &answers);
         for row in [
+            "1 targets, 2 runs, 4 dispatches, 6000000 instructions of waves, 2 frames, 14 values, 0 differing; 6.0 million",
             "| gfx942 |  | 1 | 64 | 1 | 2 | 4 | 6000000 | 14 | 0 |",
             "| gfx1101 | gfx1100 | 1 | 64 | 1 | 0 | 0 | 0 | 0 | 0 |",
             "| kernel | gfx942 | gfx1100, 1101 |",
