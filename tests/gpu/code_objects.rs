@@ -42,14 +42,19 @@ const SECONDS: u32 = 900;
 const SIZES: [(u32, u32); 5] = [(64, 48), (176, 144), (67, 49), (97, 71), (131, 61)];
 /// Frames of a clip: one of each picture and one more, which the features that look back need.
 const FRAMES: u64 = 4;
-/// Depths in which every size is scored, and those that have kernels of their own.
+/// Depths in which every size is scored.
 const DEPTHS: [u32; 2] = [8, 10];
-const OTHER_DEPTHS: [u32; 2] = [12, 16];
-/// The size for those.
-const OTHER_SIZE: (u32, u32) = (97, 71);
+/// What else is scored: depths that have kernels of their own, and rows that are longer than what
+/// any block takes of one.
+const MORE: [((u32, u32), u32); 4] = [
+    ((97, 71), 12),
+    ((97, 71), 16),
+    ((2113, 33), 8),
+    ((2113, 33), 10),
+];
 /// Size, frames and depths of the clips by which instructions a pixel are counted: large enough
-/// that the edges of the frame weigh little.
-const MEASURED: ((u32, u32), u64, [u32; 3]) = ((640, 360), 2, [8, 10, 16]);
+/// that the edges of the frame weigh little, with rows of a usual length, which blocks of psnr span.
+const MEASURED: ((u32, u32), u64, [u32; 3]) = ((1920, 270), 2, [8, 10, 16]);
 
 /// Sets of options that change what kernels do: feature, option, text.
 const OPTIONS: [&[(&str, &str, &str)]; 3] = [
@@ -129,11 +134,11 @@ pub(crate) fn score(room: &Path, run: &str) {
     }
     let mut tally = Tally::default();
     let mut failed = all_clips(&bench, &mut tally).err();
-    let executed = executed(&bench);
     let mut per_pixel = BTreeMap::new();
     if failed.is_none() && measured == ["measured"] {
         failed = measure(&bench, &mut tally, &mut per_pixel).err();
     }
+    let executed = executed(&bench);
     let mut wrong: Vec<String> = failed.into_iter().collect();
     for trouble in bench.troubles() {
         if !wrong.iter().any(|known| known.contains(&trouble)) {
@@ -189,8 +194,7 @@ impl Shape {
         let common = SIZES
             .iter()
             .flat_map(|size| DEPTHS.map(|depth| (*size, depth)));
-        let others = OTHER_DEPTHS.map(|depth| (OTHER_SIZE, depth));
-        let all = common.chain(others).enumerate();
+        let all = common.chain(MORE).enumerate();
         let shape = |(turn, ((width, height), depth))| Shape {
             format: format(width, height, depth),
             turn,

@@ -114,7 +114,8 @@ impl DmaBuf {
     }
 
     /// What has to be waited for before `access`: the writers, and before writing the readers,
-    /// too. Signalled if there are none.
+    /// too. Signalled if there are none. The kernel keeps no fence that has ended: work that failed
+    /// before this call leaves no trace, where the producer's own fence would tell.
     ///
     /// # Errors
     /// [`FenceError::Kernel`]: `ENOTTY` before Linux 6.0.

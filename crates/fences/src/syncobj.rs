@@ -43,8 +43,9 @@ impl DrmNode {
         DrmNode::from_fd(descriptor::duplicate(fd)?).map_err(|error| error.of(name))
     }
 
-    /// The first node of this system that is offered to this user and has syncobjs. They are
-    /// the kernel's, so any driver takes in those of any other.
+    /// The first render node of this system that this user may open and that has syncobjs. They
+    /// are the kernel's, so any driver takes in those of any other. Primary nodes are left
+    /// alone: whoever opens one first is its master.
     ///
     /// # Errors
     /// [`FenceError::Refused`] if there is none.
@@ -53,12 +54,12 @@ impl DrmNode {
         let none = |why: String| FenceError::refused(FenceKind::DRM_SYNCOBJ, why);
         let entries = std::fs::read_dir(FOLDER)
             .map_err(|error| none(format!("no DRM driver is here: {FOLDER}: {error}")))?;
-        let mut names: Vec<_> = entries
+        let mut paths: Vec<_> = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.to_string_lossy().contains("/renderD"))
             .collect();
-        // Render nodes first: they are open to more users.
-        names.sort_by_key(|path| (!path.to_string_lossy().contains("render"), path.clone()));
-        for path in &names {
+        paths.sort();
+        for path in &paths {
             let file = std::fs::File::options().read(true).write(true).open(path);
             if let Some(node) = file
                 .ok()
@@ -68,8 +69,8 @@ impl DrmNode {
             }
         }
         Err(none(format!(
-            "none of the {} nodes in {FOLDER} can be opened and has syncobjs",
-            names.len()
+            "none of the {} render nodes in {FOLDER} can be opened and has syncobjs",
+            paths.len()
         )))
     }
 

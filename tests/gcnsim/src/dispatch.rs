@@ -345,19 +345,18 @@ impl<const W: usize> Launch<'_, W> {
                         }
                     }
                 }
-                Step::Lanes(run, operands) => run(wave, operands)?,
+                Step::Lanes(run, operands) => run(wave, operands),
                 Step::Moved(moves, run, operands) => {
                     let exec = wave.exec();
                     let written = moves.run(wave);
                     wave.set_exec(written);
-                    let done = run(wave, operands);
+                    run(wave, operands);
                     wave.set_exec(exec);
-                    done?;
                 }
                 Step::Dual(halves, false) => {
                     let [(first, of_first), (second, of_second)] = &**halves;
-                    first(wave, of_first)?;
-                    second(wave, of_second)?;
+                    first(wave, of_first);
+                    second(wave, of_second);
                 }
                 Step::Dual(halves, true) => {
                     let [(first, of_first), (second, of_second)] = &**halves;
@@ -365,10 +364,10 @@ impl<const W: usize> Launch<'_, W> {
                     let to = usize::from(of_first.dest.at);
                     let both = to..wave.v.len().min(to + 2);
                     let old = wave.v[both.clone()].to_vec();
-                    first(wave, of_first)?;
+                    first(wave, of_first);
                     let new = wave.v[both.clone()].to_vec();
                     wave.v[both.clone()].copy_from_slice(&old);
-                    second(wave, of_second)?;
+                    second(wave, of_second);
                     for (at, (old, new)) in both.zip(old.iter().zip(&new)) {
                         if old != new {
                             wave.v[at] = *new;
@@ -421,7 +420,7 @@ impl<const W: usize> Launch<'_, W> {
 fn value<const W: usize>(wave: &Wave<W>, from: &Source, kind: Kind) -> u64 {
     match kind.registers() {
         2 => wave.pair(from),
-        _ => wave.word(from).map_or(0, u64::from),
+        _ => u64::from(wave.word(from)),
     }
 }
 

@@ -4,10 +4,12 @@
 //! What must stay true: whatever is wrong with a run, or with what it left out, is a finding; the
 //! tables hold what this program measured or read, and nothing else of the document is touched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
+
+use vmafx_gcnsim::object::Kernel;
 
 use super::choice::Streams;
 use super::occupancy::{self, Limit};
@@ -158,7 +160,7 @@ fn tables(targets: &[Target], streams: &Streams, answers: &[Answer]) -> String {
     let mut text = String::from("### Targets\n\n");
     text += &objects(targets, streams, answers);
     text += "\n### Instructions a pixel\n\n";
-    text += &by_kernel(&heads, |target, kernel| {
+    text += &by_kernel(&heads, &[], |target, kernel| {
         let of_target = answers.iter().filter(|one| one.target() == target.name);
         let mut measured = of_target.filter_map(|one| one.per_pixel.get(&kernel.name));
         let lanes = kernel.wave as f64;
@@ -172,20 +174,24 @@ fn tables(targets: &[Target], streams: &Streams, answers: &[Answer]) -> String {
         })
     });
     text += "\n### Registers and LDS\n\n";
-    text += &by_kernel(&heads, |_, kernel| {
-        format!("{} / {} / {}", kernel.vgprs, kernel.sgprs, kernel.lds)
+    text += &by_kernel(&heads, &[("LDS", |kernel| kernel.lds)], |_, kernel| {
+        format!("{} / {}", kernel.vgprs, kernel.sgprs)
     });
     text += "\n### Occupancy\n\n";
-    text += &by_kernel(&heads, |target, kernel| {
-        let bound = occupancy::bound(target.name, kernel);
-        let by = match bound.by {
-            Limit::Waves => "",
-            Limit::Registers => " R",
-            Limit::Lds => " L",
-            Limit::Blocks => " B",
-        };
-        format!("{}{by}", bound.waves)
-    });
+    text += &by_kernel(
+        &heads,
+        &[("threads", |kernel| kernel.threads)],
+        |target, kernel| {
+            let bound = occupancy::bound(target.name, kernel);
+            let by = match bound.by {
+                Limit::Waves => "",
+                Limit::Registers => " R",
+                Limit::Lds => " L",
+                Limit::Blocks => " B",
+            };
+            format!("{}{by}", bound.waves)
+        },
+    );
     text
 }
 
@@ -223,26 +229,44 @@ fn objects(targets: &[Target], streams: &Streams, answers: &[Answer]) -> String 
     text
 }
 
+/// What is told of a kernel once for all targets, with its title.
+type Common = (&'static str, fn(&Kernel) -> u64);
+
 /// A row for each kernel and a column for each stream.
 fn by_kernel(
     heads: &[(Vec<&'static str>, &Target)],
-    cell: impl Fn(&Target, &vmafx_gcnsim::object::Kernel) -> String,
+    common: &[Common],
+    cell: impl Fn(&Target, &Kernel) -> String,
 ) -> String {
     let mut text = String::from("| kernel |");
+    for (title, _) in common {
+        let _ = write!(text, " {title} |");
+    }
     for (names, _) in heads {
         let _ = write!(text, " {} |", named(names));
     }
-    let _ = writeln!(text, "\n|{}", " --- |".repeat(heads.len() + 1));
+    let columns = 1 + common.len() + heads.len();
+    let _ = writeln!(text, "\n|{}", " --- |".repeat(columns));
     let kernels = heads.iter().flat_map(|(_, target)| &target.object.kernels);
     let mut names: Vec<_> = kernels.map(|kernel| kernel.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     for name in names {
         let _ = write!(text, "| `{name}` |");
+        let of = |target: &'_ Target| -> Option<Kernel> {
+            let mut kernels = target.object.kernels.iter();
+            kernels.find(|kernel| kernel.name == name).cloned()
+        };
+        for (_, read) in common {
+            let values = heads.iter().filter_map(|(_, target)| of(target));
+            let values: BTreeSet<u64> = values.map(|kernel| read(&kernel)).collect();
+            let values: Vec<_> = values.iter().map(u64::to_string).collect();
+            let _ = write!(text, " {} |", values.join(" or "));
+        }
         for (_, target) in heads {
-            let kernel = target.object.kernels.iter().find(|one| one.name == name);
-            let text_of = kernel.map_or("-".to_owned(), |kernel| cell(target, kernel));
-            let _ = write!(text, " {text_of} |");
+            let kernel = of(target);
+            let cell = kernel.map_or("-".to_owned(), |kernel| cell(target, &kernel));
+            let _ = write!(text, " {cell} |");
         }
         text.push('\n');
     }
@@ -264,7 +288,6 @@ mod tests {
     use super::super::Executed;
     use super::super::choice::tests::targets;
     use super::*;
-    use vmafx_gcnsim::object::Kernel;
 
     fn answer(run: &str) -> Answer {
         let json = serde_json::json!({
@@ -332,8 +355,9 @@ mod tests {
             "| kernel | gfx942 | gfx1100, 1101 |",
             // 300 instructions of 64 lanes over 1200 pixels.
             "| `vx_a` | 16 | - |",
-            "| `vx_a` | 100 / 20 / 0 | 100 / 20 / 0 |",
-            "| `vx_a` | 4 R | 12 R |",
+            "| kernel | LDS | gfx942 | gfx1100, 1101 |",
+            "| `vx_a` | 0 | 100 / 20 | 100 / 20 |",
+            "| `vx_a` | 64 | 4 R | 12 R |",
         ] {
             assert!(tables.contains(row), "{row}\n{tables}");
         }

@@ -13,6 +13,15 @@ pub(crate) const BLOCK: u32 = 64;
 /// The number that the compiler does not know.
 pub(crate) const EXTRA: u32 = 1_000_003;
 
+/// Who takes the operands with a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Position {
+    /// A thread.
+    Thread,
+    /// A block, all of whose threads compute the same. The kernels are compiled with `UNIFORM`.
+    Block,
+}
+
 /// One column: its name and its value from the three operands.
 pub(crate) type Column<T> = (&'static str, fn(T, T, T) -> T);
 
@@ -23,6 +32,7 @@ pub(crate) type Column<T> = (&'static str, fn(T, T, T) -> T);
 /// The first value that differs, with its operands.
 pub(crate) fn compare<T: Word>(
     program: &Program,
+    position: Position,
     (source, kernel): (&str, &str),
     columns: &[Column<T>],
     operands: &[Vec<T>; 3],
@@ -31,11 +41,21 @@ pub(crate) fn compare<T: Word>(
     let listed = listed(source, kernel);
     let names: Vec<&str> = listed.iter().map(|(_, name)| *name).collect();
     let known: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
-    if names != known {
-        return Err(format!("{kernel} has {names:?}, its table {known:?}"));
+    let mut both = names.iter().zip(&known);
+    if let Some((name, known)) = both.find(|(name, known)| name != known) {
+        return Err(format!(
+            "{kernel} has `{name}` where its table has `{known}`"
+        ));
+    }
+    if names.len() != known.len() {
+        return Err(format!(
+            "{kernel} has {} columns, its table {}",
+            names.len(),
+            known.len()
+        ));
     }
     let count = operands[0].len();
-    let found = run(program, kernel, columns.len(), operands)?;
+    let found = run(program, position, kernel, columns.len(), operands)?;
     let mut values = 0;
     for (k, (&(name, reference), (makes, _))) in columns.iter().zip(&listed).enumerate() {
         let real = *makes != "PUT";
@@ -54,8 +74,9 @@ pub(crate) fn compare<T: Word>(
 }
 
 /// The results of a kernel, column by column.
-pub(crate) fn run<T: Word>(
+fn run<T: Word>(
     program: &Program,
+    position: Position,
     kernel: &str,
     columns: usize,
     operands: &[Vec<T>; 3],
@@ -71,7 +92,10 @@ pub(crate) fn run<T: Word>(
         .buffer(&mut out)
         .number(count as u32)
         .number(EXTRA);
-    let blocks = (count as u32).div_ceil(BLOCK);
+    let blocks = match position {
+        Position::Thread => (count as u32).div_ceil(BLOCK),
+        Position::Block => count as u32,
+    };
     launch(
         program,
         kernel,

@@ -26,6 +26,7 @@ pub(crate) fn check(target: Target) -> Result<u64, String> {
     unknown(target)?;
     contracted(target)?;
     launches(&rig)?;
+    another_machine(target)?;
     Ok(0)
 }
 
@@ -323,6 +324,29 @@ fn contracted(target: Target) -> Result<(), String> {
         other => Err(format!("contracted: {other:?}")),
     }
 }
+
+/// The code of one machine under the name of another: its instructions are not known, or the
+/// machine differs in what its kernels ask for.
+fn another_machine(target: Target) -> Result<(), String> {
+    let mut image = image("damage", target, &[])?.to_vec();
+    // The lowest byte of `e_flags` is the machine.
+    image[48] = match target.generation() {
+        9 => MACHINE_GFX1030,
+        _ => MACHINE_GFX908,
+    };
+    match decode(&image) {
+        Err(Error::Unknown { kernel, .. } | Error::Unmodelled { kernel, .. })
+            if kernel == "mixed" =>
+        {
+            Ok(())
+        }
+        other => Err(format!("another machine: {:?}", other.map(|_| "loaded"))),
+    }
+}
+
+/// `EF_AMDGPU_MACH_AMDGCN_GFX908` and `_GFX1030`.
+const MACHINE_GFX908: u8 = 0x30;
+const MACHINE_GFX1030: u8 = 0x36;
 
 /// Launches that do not fit.
 fn launches(rig: &Rig) -> Result<(), String> {

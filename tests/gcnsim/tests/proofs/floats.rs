@@ -5,19 +5,33 @@
 
 use vmafx_gcnsim::Program;
 
-use crate::columns::{Column, compare};
+use crate::columns::{Column, Position, compare};
 use crate::operands;
 
 const SOURCE: &str = include_str!("kernels/floats.cpp");
 
 /// Compares all columns over this many operands.
-pub(crate) fn check(program: &Program, count: usize) -> Result<u64, String> {
+pub(crate) fn check(program: &Program, count: usize, position: Position) -> Result<u64, String> {
     let singles = operands::reals_32(count, 3);
     let single = |x| f(x).is_nan();
-    let mut values = compare(program, (SOURCE, "floats_32"), SINGLES, &singles, single)?;
+    let mut values = compare(
+        program,
+        position,
+        (SOURCE, "floats_32"),
+        SINGLES,
+        &singles,
+        single,
+    )?;
     let doubles = operands::reals_64(count, 4);
     let double = |x| d(x).is_nan();
-    values += compare(program, (SOURCE, "floats_64"), DOUBLES, &doubles, double)?;
+    values += compare(
+        program,
+        position,
+        (SOURCE, "floats_64"),
+        DOUBLES,
+        &doubles,
+        double,
+    )?;
     Ok(values)
 }
 
@@ -156,6 +170,9 @@ const SINGLES: &[Column<u32>] = &[
     }),
     ("twice", |a, b, _| (f(a) * f(b) * 2.0).to_bits()),
     ("clamped", |a, _, _| min(max(f(a), 0.0), 1.0).to_bits()),
+    ("pair_sum", |a, b, c| {
+        ((f(a) + f(b)) * (f(b) + f(c))).to_bits()
+    }),
     ("difference_squared", |a, b, _| {
         ((f(a) - f(b)) * (f(a) - f(b))).to_bits()
     }),
@@ -248,6 +265,7 @@ const DOUBLES: &[Column<u64>] = &[
     ("equal", |a, b, _| (d(a) == d(b)).into()),
     ("not_equal", |a, b, _| (d(a) != d(b)).into()),
     ("greater", |a, b, _| (d(a) > d(b)).into()),
+    ("greater_equal", |a, b, _| (d(a) >= d(b)).into()),
     ("not_less", |a, b, _| {
         (d(a) >= d(b) || d(a).is_nan() || d(b).is_nan()).into()
     }),

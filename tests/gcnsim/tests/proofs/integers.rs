@@ -2,20 +2,48 @@
 
 use vmafx_gcnsim::Program;
 
-use crate::columns::{Column, EXTRA, compare};
+use crate::columns::{Column, EXTRA, Position, compare};
 use crate::operands;
 
 const SOURCE: &str = include_str!("kernels/integers.cpp");
 
 /// Compares all columns over this many operands.
-pub(crate) fn check(program: &Program, count: usize) -> Result<u64, String> {
+pub(crate) fn check(program: &Program, count: usize, position: Position) -> Result<u64, String> {
     let (words, wide) = (operands::words(count, 1), operands::wide(count, 2));
     let never = |_| false;
-    let mut values = compare(program, (SOURCE, "integers_32"), WORDS, &words, never)?;
-    values += compare(program, (SOURCE, "integers_16"), SHORTS, &words, never)?;
+    let mut values = compare(
+        program,
+        position,
+        (SOURCE, "integers_32"),
+        WORDS,
+        &words,
+        never,
+    )?;
+    values += compare(
+        program,
+        position,
+        (SOURCE, "integers_16"),
+        SHORTS,
+        &words,
+        never,
+    )?;
     let never = |_| false;
-    values += compare(program, (SOURCE, "integers_64"), WIDE, &wide, never)?;
-    values += compare(program, (SOURCE, "integers_128"), WIDEST, &wide, never)?;
+    values += compare(
+        program,
+        position,
+        (SOURCE, "integers_64"),
+        WIDE,
+        &wide,
+        never,
+    )?;
+    values += compare(
+        program,
+        position,
+        (SOURCE, "integers_128"),
+        WIDEST,
+        &wide,
+        never,
+    )?;
     Ok(values)
 }
 
@@ -41,6 +69,11 @@ fn divisor_wide_signed(x: u64) -> i64 {
     }
 }
 
+/// The lower 24 bits as a signed number.
+fn low(x: u32) -> i32 {
+    (x << 8) as i32 >> 8
+}
+
 fn bytes(x: u32) -> [u8; 4] {
     x.to_le_bytes()
 }
@@ -62,10 +95,10 @@ const WORDS: &[Column<u32>] = &[
     ("sub", |a, b, _| a.wrapping_sub(b)),
     ("mul", |a, b, _| a.wrapping_mul(b)),
     ("mul_high_unsigned", |a, b, _| {
-        (u64::from(a) * u64::from(b) >> 32) as u32
+        ((u64::from(a) * u64::from(b)) >> 32) as u32
     }),
     ("mul_high_signed", |a, b, _| {
-        (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32
+        ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32
     }),
     ("div_unsigned", |a, b, _| a / divisor(b)),
     ("div_signed", |a, b, _| {
@@ -100,13 +133,24 @@ const WORDS: &[Column<u32>] = &[
     ("shift_or", |a, b, _| a << 7 | b),
     ("shift_add", |a, b, _| (a << 3).wrapping_add(b)),
     ("add_shift", |a, b, _| a.wrapping_add(b) << 5),
+    ("add_shift_variable", |a, b, c| {
+        a.wrapping_add(b) << (c & 31)
+    }),
     ("xor_add", |a, b, c| (a ^ b).wrapping_add(c)),
     ("add3", |a, b, c| a.wrapping_add(b).wrapping_add(c)),
     ("mad_24", |a, b, c| {
         (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff).wrapping_add(c)
     }),
+    ("mad_24_signed", |a, b, c| {
+        (low(a).wrapping_mul(low(b)) as u32).wrapping_add(c)
+    }),
+    ("mul_24_high_signed", |a, b, _| {
+        ((i64::from(low(a)) * i64::from(low(b))) >> 32) as u32
+    }),
+    ("mul_24_high", |a, b, _| {
+        ((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) >> 32) as u32
+    }),
     ("mul_24_signed", |a, b, _| {
-        let low = |x: u32| (x << 8) as i32 >> 8;
         low(a).wrapping_mul(low(b)) as u32
     }),
     ("mad", |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
@@ -130,6 +174,7 @@ const WORDS: &[Column<u32>] = &[
     ("max3_signed", |a, b, c| {
         (a as i32).max(b as i32).max(c as i32) as u32
     }),
+    ("max3_unsigned", |a, b, c| a.max(b).max(c)),
     ("median_signed", |a, b, c| {
         let mut all = [a as i32, b as i32, c as i32];
         all.sort_unstable();
@@ -139,6 +184,12 @@ const WORDS: &[Column<u32>] = &[
         let mut all = [a, b, c];
         all.sort_unstable();
         all[1]
+    }),
+    ("min_max_signed", |a, b, c| {
+        (a as i32).min(b as i32).max(c as i32) as u32
+    }),
+    ("max_min_signed", |a, b, c| {
+        (a as i32).max(b as i32).min(c as i32) as u32
     }),
     ("clamp", |a, _, _| (a as i32).clamp(-300, 70000) as u32),
     ("add_saturating", |a, b, _| a.saturating_add(b)),
@@ -164,6 +215,17 @@ const WORDS: &[Column<u32>] = &[
     ("less", |a, b, c| if a < b { c } else { 11 }),
     ("less_equal_signed", |a, b, c| {
         if a as i32 <= b as i32 { c } else { 12 }
+    }),
+    (
+        "less_signed",
+        |a, b, c| {
+            if (a as i32) < b as i32 { c } else { 17 }
+        },
+    ),
+    ("greater", |a, b, c| if a > b { c } else { 18 }),
+    ("less_equal", |a, b, c| if a <= b { c } else { 19 }),
+    ("greater_equal_signed", |a, b, c| {
+        if a as i32 >= b as i32 { c } else { 20 }
     }),
     (
         "greater_signed",
@@ -208,10 +270,10 @@ const WIDE: &[Column<u64>] = &[
         (i64::from(a as i32) * i64::from(b as i32)).wrapping_add(c as i64) as u64
     }),
     ("mul_high_unsigned", |a, b, _| {
-        (u128::from(a) * u128::from(b) >> 64) as u64
+        ((u128::from(a) * u128::from(b)) >> 64) as u64
     }),
     ("mul_high_signed", |a, b, _| {
-        (i128::from(a as i64) * i128::from(b as i64) >> 64) as u64
+        ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64
     }),
     ("div_unsigned", |a, b, _| a / divisor_wide(b)),
     ("div_signed", |a, b, _| {
@@ -251,6 +313,20 @@ const WIDE: &[Column<u64>] = &[
         if a as i64 <= b as i64 { c } else { 22 }
     }),
     ("greater", |a, b, c| if a > b { c } else { 23 }),
+    ("less_equal", |a, b, c| if a <= b { c } else { 27 }),
+    ("greater_equal", |a, b, c| if a >= b { c } else { 28 }),
+    (
+        "greater_signed",
+        |a, b, c| {
+            if a as i64 > b as i64 { c } else { 29 }
+        },
+    ),
+    (
+        "less_signed",
+        |a, b, c| {
+            if (a as i64) < b as i64 { c } else { 30 }
+        },
+    ),
     ("greater_equal_signed", |a, b, c| {
         if a as i64 >= b as i64 { c } else { 24 }
     }),

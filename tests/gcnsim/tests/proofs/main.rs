@@ -26,7 +26,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use libtest_mimic::{Arguments, Failed, Trial};
 use vmafx_gcnsim::{Options, Program};
 
-use toolchain::{FAMILIES, Target, program};
+use columns::Position;
+use toolchain::{FAMILIES, Target, decode, image, program};
 
 /// Values that were compared and equal.
 static VALUES: AtomicU64 = AtomicU64::new(0);
@@ -59,8 +60,12 @@ const UNITS: [(&str, Check); 5] = [
         };
         frames::check(program, count, &Options::default())
     }),
-    ("integers", |_, program| integers::check(program, OPERANDS)),
-    ("floats", |_, program| floats::check(program, OPERANDS)),
+    ("integers", |_, program| {
+        integers::check(program, OPERANDS, Position::Thread)
+    }),
+    ("floats", |_, program| {
+        floats::check(program, OPERANDS, Position::Thread)
+    }),
     ("memory", |_, program| {
         memory::check(program, BLOCKS, &Options::default())
     }),
@@ -74,12 +79,17 @@ fn cases() -> Vec<Trial> {
     for target in Target::all() {
         for (unit, check) in UNITS {
             cases.push(case(format!("{}::{unit}", target.0), move || {
-                check(target, &program(unit, target)?)
+                let program = program(unit, target)?;
+                match program.object().target == target.0 {
+                    true => check(target, &program),
+                    false => Err(format!("it is for {}", program.object().target)),
+                }
             }));
         }
     }
     for target in FAMILIES.map(Target) {
         let name = |check| format!("{}::{check}", target.0);
+        cases.push(case(name("uniform"), move || uniform(target)));
         cases.push(case(name("defects"), move || defects::check(target)));
         cases.push(case(name("freedom"), move || freedom::check(target)));
     }
@@ -97,6 +107,16 @@ fn cases() -> Vec<Trial> {
         }));
     }
     cases
+}
+
+/// The arithmetic of the units, by scalar instructions.
+fn uniform(target: Target) -> Result<u64, String> {
+    let program = |unit| {
+        let image = image(unit, target, &["-DUNIFORM"])?;
+        decode(&image).map_err(|error| error.to_string())
+    };
+    let values = integers::check(&program("integers")?, OPERANDS, Position::Block)?;
+    Ok(values + floats::check(&program("floats")?, OPERANDS, Position::Block)?)
 }
 
 /// A case that compares values and returns how many.

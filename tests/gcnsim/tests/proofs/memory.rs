@@ -2,7 +2,7 @@
 
 use vmafx_gcnsim::{Options, Program, mix};
 
-use crate::columns::{BLOCK, Column, compare};
+use crate::columns::{BLOCK, Column, Position, compare};
 use crate::device::{Arguments, Buffer, Word, launch, same};
 use crate::operands;
 
@@ -134,6 +134,7 @@ fn shared_widths(program: &Program, blocks: u32) -> Result<u64, String> {
     OPERANDS.set(Some([a.clone(), b.clone()]));
     compare(
         program,
+        Position::Thread,
         (SOURCE, "shared_widths"),
         SHARED,
         &[a, b, own],
@@ -183,6 +184,10 @@ const SHARED: &[Column<u32>] = &[
     ("wide_pair", |_, _, i| {
         let (a, b) = of(i, other(i));
         b ^ ((u64::from(a) << 32 | u64::from(b)) >> 13) as u32
+    }),
+    ("pair", |_, _, i| {
+        let (a, b) = of(i, other(i) / 2 * 2);
+        a.wrapping_mul(3 + 1).wrapping_add(b.wrapping_mul(5 + 7))
     }),
     ("four", |_, _, i| {
         let (a, b) = of(i, other(i));

@@ -77,7 +77,7 @@ fn place(lane: usize) -> isize {
 
 const EXTRA: u32 = 6;
 
-const COMMON: [Column; 26] = [
+const COMMON: [Column; 27] = [
     ("lane", |_, lane| lane as u32),
     ("exchange_1", |wave, lane| wave.read(lane ^ 1)),
     ("exchange_16", |wave, lane| wave.read(lane ^ 16)),
@@ -88,6 +88,10 @@ const COMMON: [Column; 26] = [
     ("first", |wave, _| wave.a[0]),
     ("third", |wave, _| wave.a[3]),
     ("chosen", |wave, _| wave.a[EXTRA as usize]),
+    ("written", |wave, lane| match lane as u32 == EXTRA {
+        true => 33,
+        false => wave.a[lane],
+    }),
     ("votes_low", |wave, _| wave.votes(|a, _| a & 1 != 0) as u32),
     ("votes_high", |wave, _| {
         (wave.votes(|a, _| a & 1 != 0) >> 32) as u32

@@ -3,7 +3,7 @@
 #include "proof.h"
 
 VX_KERNEL(floats_32, BLOCK, Args) {
-    u32 i = GLOBAL_ID();
+    u32 i = POSITION();
     if (i >= args.n) return;
     float a = vx_at<float>(args.in[0])[i], b = vx_at<float>(args.in[1])[i];
     float c = vx_at<float>(args.in[2])[i];
@@ -43,6 +43,7 @@ VX_KERNEL(floats_32, BLOCK, Args) {
     PUTF(absolute_sum, __builtin_elementwise_abs(a) + __builtin_elementwise_abs(b));
     PUTF(twice, a * b * 2.0f);
     PUTF(clamped, __builtin_fminf(__builtin_fmaxf(a, 0.0f), 1.0f));
+    PUTF(pair_sum, (a + b) * (b + c));
     PUTF(difference_squared, (a - b) * (a - b));
     PUT(less, a < b ? 1u : 0u);
     PUT(less_equal, a <= b ? 1u : 0u);
@@ -77,7 +78,7 @@ VX_KERNEL(floats_32, BLOCK, Args) {
 }
 
 VX_KERNEL(floats_64, BLOCK, Args) {
-    u32 i = GLOBAL_ID();
+    u32 i = POSITION();
     if (i >= args.n) return;
     double a = vx_at<double>(args.in[0])[i], b = vx_at<double>(args.in[1])[i];
     double c = vx_at<double>(args.in[2])[i];
@@ -115,6 +116,7 @@ VX_KERNEL(floats_64, BLOCK, Args) {
     PUT(equal, a == b ? 1 : 0);
     PUT(not_equal, a != b ? 1 : 0);
     PUT(greater, a > b ? 1 : 0);
+    PUT(greater_equal, a >= b ? 1 : 0);
     PUT(not_less, !(a < b) ? 1 : 0);
     PUT(unordered, __builtin_isunordered(a, b) ? 1 : 0);
     PUT(nan, __builtin_isnan(a) ? 1 : 0);

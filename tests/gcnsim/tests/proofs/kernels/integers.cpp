@@ -13,7 +13,7 @@ VX_INLINE u64 divisor(u64 x) { return x ? x : 7; }
 VX_INLINE i64 divisor(i64 x) { return x == 0 || x == -1 ? 7 : x; }
 
 VX_KERNEL(integers_32, BLOCK, Args) {
-    u32 i = GLOBAL_ID();
+    u32 i = POSITION();
     if (i >= args.n) return;
     u32 a = vx_at<u32>(args.in[0])[i], b = vx_at<u32>(args.in[1])[i];
     u32 c = vx_at<u32>(args.in[2])[i];
@@ -50,9 +50,13 @@ VX_KERNEL(integers_32, BLOCK, Args) {
     PUT(shift_or, (a << 7) | b);
     PUT(shift_add, (a << 3) + b);
     PUT(add_shift, (a + b) << 5);
+    PUT(add_shift_variable, (a + b) << (c & 31));
     PUT(xor_add, (a ^ b) + c);
     PUT(add3, a + b + c);
     PUT(mad_24, (a & 0xffffff) * (b & 0xffffff) + c);
+    PUT(mad_24_signed, (u32)((i32)(a << 8) >> 8) * (u32)((i32)(b << 8) >> 8) + c);
+    PUT(mul_24_high_signed, (u32)((i64)((i32)(a << 8) >> 8) * ((i32)(b << 8) >> 8) >> 32));
+    PUT(mul_24_high, (u32)((u64)(a & 0xffffff) * (b & 0xffffff) >> 32));
     PUT(mul_24_signed, (u32)((i32)(a << 8) >> 8) * (u32)((i32)(b << 8) >> 8));
     PUT(mad, a * b + c);
     PUT(count_bits, (u32)__builtin_popcount(a) + c);
@@ -69,8 +73,11 @@ VX_KERNEL(integers_32, BLOCK, Args) {
     PUT(max_signed, (u32)vx_max(sa, sb));
     PUT(min3_unsigned, vx_min(vx_min(a, b), c));
     PUT(max3_signed, (u32)vx_max(vx_max(sa, sb), sc));
+    PUT(max3_unsigned, vx_max(vx_max(a, b), c));
     PUT(median_signed, (u32)vx_max(vx_min(sa, sb), vx_min(vx_max(sa, sb), sc)));
     PUT(median_unsigned, vx_max(vx_min(a, b), vx_min(vx_max(a, b), c)));
+    PUT(min_max_signed, (u32)vx_max(vx_min(sa, sb), sc));
+    PUT(max_min_signed, (u32)vx_min(vx_max(sa, sb), sc));
     PUT(clamp, (u32)vx_max(-300, vx_min(sa, 70000)));
     PUT(add_saturating, __builtin_elementwise_add_sat(a, b));
     PUT(sub_saturating, __builtin_elementwise_sub_sat(a, b));
@@ -85,6 +92,10 @@ VX_KERNEL(integers_32, BLOCK, Args) {
     PUT(sum_of_byte_differences, __builtin_amdgcn_sad_u8(a, b, c));
     PUT(less, a < b ? c : 11);
     PUT(less_equal_signed, sa <= sb ? c : 12);
+    PUT(less_signed, sa < sb ? c : 17);
+    PUT(greater, a > b ? c : 18);
+    PUT(less_equal, a <= b ? c : 19);
+    PUT(greater_equal_signed, sa >= sb ? c : 20);
     PUT(greater_signed, sa > sb ? 13 : c);
     PUT(greater_equal, a >= b ? 14 : c);
     PUT(equal, (a & 3) == (b & 3) ? c : 15);
@@ -100,7 +111,7 @@ VX_KERNEL(integers_32, BLOCK, Args) {
 }
 
 VX_KERNEL(integers_64, BLOCK, Args) {
-    u32 i = GLOBAL_ID();
+    u32 i = POSITION();
     if (i >= args.n) return;
     u64 a = vx_at<u64>(args.in[0])[i], b = vx_at<u64>(args.in[1])[i];
     u64 c = vx_at<u64>(args.in[2])[i];
@@ -143,13 +154,17 @@ VX_KERNEL(integers_64, BLOCK, Args) {
     PUT(less, a < b ? c : 21);
     PUT(less_equal_signed, sa <= sb ? c : 22);
     PUT(greater, a > b ? c : 23);
+    PUT(less_equal, a <= b ? c : 27);
+    PUT(greater_equal, a >= b ? c : 28);
+    PUT(greater_signed, sa > sb ? c : 29);
+    PUT(less_signed, sa < sb ? c : 30);
     PUT(greater_equal_signed, sa >= sb ? c : 24);
     PUT(equal, (a & 7) == (b & 7) ? c : 25);
     PUT(not_equal, a != b ? c : 26);
 }
 
 VX_KERNEL(integers_128, BLOCK, Args) {
-    u32 i = GLOBAL_ID();
+    u32 i = POSITION();
     if (i >= args.n) return;
     u64 low = vx_at<u64>(args.in[0])[i], high = vx_at<u64>(args.in[1])[i];
     u64 c = vx_at<u64>(args.in[2])[i];
@@ -181,7 +196,7 @@ VX_KERNEL(integers_128, BLOCK, Args) {
 }
 
 VX_KERNEL(integers_16, BLOCK, Args) {
-    u32 i = GLOBAL_ID();
+    u32 i = POSITION();
     if (i >= args.n) return;
     u32 wa = vx_at<u32>(args.in[0])[i], wb = vx_at<u32>(args.in[1])[i];
     u32 wc = vx_at<u32>(args.in[2])[i];

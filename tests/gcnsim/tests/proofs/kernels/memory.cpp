@@ -88,6 +88,7 @@ VX_KERNEL(shared_widths, BLOCK, Args) {
     VX_SHARED u16 shorts[BLOCK * 2];
     VX_SHARED u32 words[BLOCK * 5];
     VX_SHARED u64 wide[BLOCK * 3];
+    VX_SHARED u64 pairs[BLOCK];
     VX_SHARED u32x4 fours[BLOCK * 2];
     VX_SHARED Three threes[BLOCK];
     u32 t = vx_thread(), i = GLOBAL_ID(), other = (t * 29 + 11) % BLOCK;
@@ -101,6 +102,10 @@ VX_KERNEL(shared_widths, BLOCK, Args) {
     words[t + 4 * BLOCK] = a & b;
     wide[t] = (u64)a << 32 | b;
     wide[t + 2 * BLOCK] = (u64)b << 32 | a;
+    if (t % 2 == 0) {
+        pairs[t] = (u64)a << 32 | b;
+        pairs[t + 1] = (u64)b << 32 | a;
+    }
     fours[t] = u32x4{a, b, ~a, ~b};
     threes[t] = Three{{a, b, a - b}};
     vx_barrier();
@@ -115,6 +120,8 @@ VX_KERNEL(shared_widths, BLOCK, Args) {
     u64 low = wide[other], high = wide[other + 2 * BLOCK];
     PUT(wide, (u32)(low >> 32) - (u32)low);
     PUT(wide_pair, (u32)(high >> 32) ^ (u32)(low >> 13));
+    u64 even = pairs[other / 2 * 2], odd = pairs[other / 2 * 2 + 1];
+    PUT(pair, (u32)(even >> 32) * 3 + (u32)even * 5 + (u32)(odd >> 32) * 7 + (u32)odd);
     u32x4 four = fours[other];
     PUT(four, four.x ^ four.y * 3 ^ four.z * 5 ^ four.w * 7);
     Three three = threes[other];

@@ -16,6 +16,13 @@ struct Args {
 
 #define BLOCK 64
 #define GLOBAL_ID() (vx_block_x() * BLOCK + vx_thread())
+// Which operands a thread takes: its own, or those of its block, so that scalar instructions
+// compute what vector instructions compute otherwise.
+#ifdef UNIFORM
+#define POSITION() vx_block_x()
+#else
+#define POSITION() GLOBAL_ID()
+#endif
 #define PUT(name, value) out[slot++ * args.n + i] = (value)
 #define OWN extern "C" __attribute__((amdgpu_kernel, visibility("protected")))
 

@@ -28,6 +28,9 @@ VX_INLINE void exchanges(const Args &args, u32 i) {
     PUT(first, (u32)__builtin_amdgcn_readfirstlane((i32)a));
     PUT(third, (u32)__builtin_amdgcn_readlane((i32)a, 3));
     PUT(chosen, (u32)__builtin_amdgcn_readlane((i32)a, (i32)args.extra));
+    u32 written = a;
+    __asm__("v_writelane_b32 %0, 33, %1" : "+v"(written) : "s"(args.extra));
+    PUT(written, written);
     u64 votes = BALLOT(a & 1);
     PUT(votes_low, (u32)votes);
     PUT(votes_high, (u32)(votes >> 32));
