@@ -94,6 +94,8 @@ pub struct Counts {
     pub blocks: u64,
     /// The last store to [`Options::watch`]: address and text of the instruction.
     pub written: Option<(u64, String)>,
+    /// Whether any wave came to each instruction of [`Program::instructions`].
+    pub ran: Vec<bool>,
 }
 
 impl Program {
@@ -164,6 +166,18 @@ impl Program {
     #[must_use]
     pub fn object(&self) -> &CodeObject {
         &self.object
+    }
+
+    /// Address and text of each instruction of a kernel; none where there is no such kernel.
+    #[must_use]
+    pub fn instructions(&self, kernel: &str) -> &[(u64, String)] {
+        let lines = match self.kernels.get(kernel) {
+            Some(Decoded::Wave32(code)) => &code.lines,
+            Some(Decoded::Wave64(code)) => &code.lines,
+            None => return &[],
+        };
+        // The last one stands for the end.
+        lines.split_last().map_or(&[], |(_, lines)| lines)
     }
 
     /// Runs a kernel over a grid of blocks of `threads` threads and returns when the last block

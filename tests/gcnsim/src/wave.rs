@@ -28,6 +28,8 @@ pub(crate) struct Wave<const W: usize> {
     pub(crate) at: usize,
     pub(crate) executed: u64,
     pub(crate) number: u32,
+    /// Its number among those of all blocks, from 1 on.
+    pub(crate) of_all: u32,
     pub(crate) state: State,
     /// Barriers that it has passed.
     pub(crate) epoch: u32,
@@ -116,6 +118,7 @@ impl<const W: usize> Wave<W> {
             at: 0,
             executed: 0,
             number: 0,
+            of_all: 0,
             state: State::Runs,
             epoch: 1,
             scratch: vec![0; scratch * W],

@@ -372,8 +372,13 @@ const WIDEST: &[Column<u64>] = &halves! {
     "less_signed": signed, |a, b, c| a.min(b);
 };
 
+/// The lower 16 bits.
+pub(crate) fn low_half(a: u32) -> u32 {
+    a & 0xffff
+}
+
 /// Each half of a pair by itself.
-fn pair(a: u32, b: u32, operation: fn(u16, u16) -> u16) -> u32 {
+pub(crate) fn pair(a: u32, b: u32, operation: fn(u16, u16) -> u16) -> u32 {
     let low = operation(a as u16, b as u16);
     u32::from(low) | u32::from(operation((a >> 16) as u16, (b >> 16) as u16)) << 16
 }
