@@ -7,8 +7,9 @@ set -eu
 # clang-22, lld-22: the device code    llvm-22: its listings
 # libamdhip64-5: a real HIP runtime, 80 MB, to be opened without a GPU
 # xz-utils, ffmpeg: the real test clips
+# make, qemu-system-x86: a module for the kernel tests, and the machine that they run in
 # locales: a comma locale for the tests    qemu-user: processors without AVX-512 and AVX2
-packages="gcc g++ clang clang-22 lld-22 llvm-22 libc6-dev libamdhip64-5 git xz-utils ffmpeg locales qemu-user"
+packages="gcc g++ clang clang-22 lld-22 llvm-22 libc6-dev libamdhip64-5 git xz-utils ffmpeg locales qemu-user make qemu-system-x86"
 missing=""
 for package in $packages; do
     dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' ||

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use vmafx_tests::data::workspace_root;
 
-use crate::{Failure, abi, codegen, emulate, gcnsim, kernels, tidy};
+use crate::{Failure, abi, codegen, emulate, gcnsim, kernel_tests, kernels, tidy};
 
 /// Version of cargo-deny that is built where none is installed.
 const CARGO_DENY: &str = "0.19.9";
@@ -128,6 +128,10 @@ pub(crate) fn run() -> Result<(), Failure> {
         }
         println!("ci: {} took {} s", step.name, start.elapsed().as_secs());
     }
+    announce("kernel-tests");
+    let start = Instant::now();
+    kernel_tests::run(&kernel_tests::Settings::default())?;
+    println!("ci: kernel-tests took {} s", start.elapsed().as_secs());
     announce("gcnsim");
     let start = Instant::now();
     gcnsim::run(&gcnsim::Settings::sample(GCNSIM_TARGETS))?;

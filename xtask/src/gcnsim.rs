@@ -84,7 +84,8 @@ impl Variant {
 
 /// Features of a device beside its processor, in the names that runtimes give: those whose memory
 /// may be corrected and whose page faults may be replayed are told with the setting.
-const FEATURES: [(&str, &str); 7] = [
+const FEATURES: [(&str, &str); 8] = [
+    ("gfx906", ":sramecc+:xnack-"),
     ("gfx908", ":sramecc+:xnack-"),
     ("gfx90a", ":sramecc+:xnack-"),
     ("gfx942", ":sramecc+:xnack-"),
@@ -94,10 +95,15 @@ const FEATURES: [(&str, &str); 7] = [
     ("gfx1012", ":xnack-"),
 ];
 
+/// Processors of families that have no object of their own, so that the plugin takes the family's.
+const COVERED: [(&str, &str); 2] = [("gfx9-generic", "gfx906"), ("gfx10-1-generic", "gfx1013")];
+
 /// The code object of a target.
 pub(crate) struct Target {
     /// Its name.
     pub(crate) name: &'static str,
+    /// The processor that it is executed as.
+    device: &'static str,
     /// Bytes of the file.
     pub(crate) bytes: usize,
     /// The instructions of all kernels.
@@ -139,10 +145,24 @@ struct Module {
 }
 
 /// What a kernel executed.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Executed {
     pub(crate) dispatches: u64,
     pub(crate) instructions: u64,
+    #[serde(default)]
+    pub(crate) idle: Idle,
+}
+
+/// Instructions of a kernel that no wave came to.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct Idle {
+    /// How many.
+    #[serde(rename = "idle")]
+    pub(crate) count: u64,
+    /// How many there are.
+    pub(crate) of: u64,
+    /// The first of them: address and text.
+    pub(crate) first: Option<String>,
 }
 
 /// Runs, prints a table, and fails if anything is wrong.
@@ -182,20 +202,33 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The objects of all processors.
+/// The objects of all processors, and those of families whose instructions no processor's object
+/// holds.
 fn read(folder: &Path) -> Result<Vec<Target>, Failure> {
-    let mut targets = Vec::new();
-    for name in kernels::processors() {
+    let mut targets: Vec<Target> = Vec::new();
+    for name in kernels::of_amd() {
         let path = folder.join(format!("{name}.hsaco"));
         let bytes = std::fs::read(&path).map_err(|error| {
             let path = path.display();
             format!("{path}: {error}; run `cargo xtask kernels`, which compiles the device code")
         })?;
         let with_name = |reason| format!("{}: {reason}", path.display());
+        let text = choice::text(&bytes).map_err(with_name)?;
+        let mut device = name;
+        if name.ends_with("-generic") {
+            if let Some(same) = targets.iter().find(|target| target.text == text) {
+                println!("gcnsim: {name} has the instructions of {}", same.name);
+                continue;
+            }
+            let covered = COVERED.iter().find(|(family, _)| *family == name);
+            let none = "its instructions are no processor's own, and which it covers is not known";
+            device = covered.ok_or_else(|| with_name(none.to_owned()))?.1;
+        }
         targets.push(Target {
             name,
+            device,
             bytes: bytes.len(),
-            text: choice::text(&bytes).map_err(with_name)?,
+            text,
             object: CodeObject::read(&bytes).map_err(with_name)?,
         });
     }
@@ -240,11 +273,11 @@ fn words(
     let seed = commit.number() % 1_000_000;
     let mut words = Vec::new();
     for (at, target) in chosen.iter().enumerate() {
-        let features = FEATURES.iter().find(|(name, _)| *name == target.name);
+        let features = FEATURES.iter().find(|(name, _)| *name == target.device);
         let features = features.map_or("", |(_, features)| features);
         let word = |variant: Variant| {
             let settings = variant.settings(seed);
-            format!("{}{features}/{settings}", target.name)
+            format!("{}{features}/{settings}", target.device)
         };
         let mut exact = word(Variant::Exact);
         if settings.write && streams.is_first(target.name) {
@@ -297,8 +330,8 @@ fn execute(words: &[String]) -> Result<Vec<Answer>, Failure> {
 }
 
 impl Answer {
-    /// Name of the target.
-    pub(crate) fn target(&self) -> &str {
+    /// Name of the processor.
+    pub(crate) fn device(&self) -> &str {
         let device = self.run.split('/').next().unwrap_or_default();
         device.split(':').next().unwrap_or_default()
     }

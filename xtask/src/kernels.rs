@@ -176,10 +176,10 @@ fn bless(now: &Golden) -> Result<usize, String> {
     Ok(0)
 }
 
-/// The names of AMD's processors, in the order of the tables.
-pub(crate) fn processors() -> impl Iterator<Item = &'static str> {
+/// The names of AMD's processors, then of the families, in the order of the tables.
+pub(crate) fn of_amd() -> impl Iterator<Item = &'static str> {
     let targets = target::all().into_iter();
-    let own = targets.filter(|target| target.kind == Kind::Amd);
+    let own = targets.filter(Target::is_amd);
     own.map(|target| target.name)
 }
 

@@ -10,6 +10,7 @@ mod codegen;
 mod compare;
 mod emulate;
 mod gcnsim;
+mod kernel_tests;
 mod kernels;
 mod math;
 mod memory;
@@ -139,6 +140,15 @@ enum Task {
         #[arg(long, requires = "all")]
         write: bool,
     },
+    /// Run the suites that need a kernel's own fences and buffers, in an emulated machine.
+    KernelTests {
+        /// Only tests, and other programs, whose names have this in them.
+        #[arg(long, value_name = "NAME")]
+        filter: Option<String>,
+        /// Leave the machine's archive in target/kernel-tests.
+        #[arg(long)]
+        keep: bool,
+    },
     /// Compare the functions of metrics::math with those of the platform's C library.
     Math {
         /// Inputs for each function.
@@ -221,6 +231,9 @@ fn main() -> ExitCode {
             variants,
             write,
         }),
+        Task::KernelTests { filter, keep } => {
+            kernel_tests::run(&kernel_tests::Settings { filter, keep })
+        }
         Task::Math { count } => math::run(count),
         Task::Stage {
             prefix,

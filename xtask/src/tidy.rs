@@ -12,7 +12,7 @@ use crate::Failure;
 
 /// Which crates of the workspace a crate may depend on. A crate that is not listed is a
 /// finding: decide its place first.
-const DEPENDENCIES: [(&str, &[&str]); 19] = [
+const DEPENDENCIES: [(&str, &[&str]); 20] = [
     ("vmafx-api", &[]),
     ("vmafx-metrics", &["vmafx-api"]),
     ("vmafx-models", &["vmafx-api", "vmafx-metrics"]),
@@ -47,12 +47,13 @@ const DEPENDENCIES: [(&str, &[&str]); 19] = [
     ("vmafx-test-edge", &["vmafx-api"]),
     ("vmafx-test-panics", &["vmafx-api"]),
     ("vmafx-gcnsim", &[]),
+    ("vmafx-guest", &[]),
     ("vmafx-hipsim", &["vmafx-gcnsim"]),
     ("xtask", &ANY),
 ];
 
 /// For what tests and measures everything.
-const ANY: [&str; 16] = [
+const ANY: [&str; 17] = [
     "vmafx-api",
     "vmafx-metrics",
     "vmafx-models",
@@ -68,6 +69,7 @@ const ANY: [&str; 16] = [
     "vmafx-codegen",
     "vmafx-tests",
     "vmafx-gcnsim",
+    "vmafx-guest",
     "vmafx-hipsim",
 ];
 

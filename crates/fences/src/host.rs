@@ -261,6 +261,97 @@ mod tests {
         assert!(HostFence::from_handle(0).is_err());
     }
 
+    /// Many threads settle, wait for, look up and drop the same fences at once.
+    #[test]
+    fn one_end_wins_whoever_waits_and_whatever_is_dropped() {
+        const ROUNDS: u64 = 300;
+        const EACH: usize = 3;
+        let mut gone: Vec<u64> = Vec::new();
+        for round in 0..ROUNDS {
+            let fence = HostFence::new();
+            let handle = fence.handle();
+            assert!(!gone.contains(&handle), "a number is given out once");
+            let written = AtomicU64::new(0);
+            let start = std::sync::Barrier::new(4 * EACH);
+            let (mut ends, mut answers) = (Vec::new(), Vec::new());
+            std::thread::scope(|scope| {
+                let (start, written, gone) = (&start, &written, &gone);
+                let mut settling = Vec::new();
+                let mut waiting = Vec::new();
+                for place in 0..EACH {
+                    let mine = fence.clone();
+                    settling.push(scope.spawn(move || {
+                        start.wait();
+                        written.fetch_add(1, Ordering::Relaxed);
+                        match (round as usize + place) % 2 {
+                            0 => mine.signal(),
+                            _ => mine.fail(format!("{handle:#x} failed")),
+                        }
+                    }));
+                    let mine = fence.clone();
+                    waiting.push(scope.spawn(move || {
+                        start.wait();
+                        let answer = mine.wait_for(LONG);
+                        let seen = written.load(Ordering::Relaxed);
+                        assert!(seen > 0, "ended before what came before it");
+                        answer
+                    }));
+                    let dropped = fence.clone();
+                    scope.spawn(move || {
+                        start.wait();
+                        drop(dropped);
+                    });
+                    scope.spawn(move || {
+                        start.wait();
+                        for &old in gone.iter().rev().take(32) {
+                            let found = HostFence::from_handle(old).map(|fence| fence.handle());
+                            assert_eq!(found, Err(FenceError::Stale { handle: old }));
+                        }
+                        if let Ok(found) = HostFence::from_handle(handle) {
+                            assert_eq!(found.handle(), handle);
+                        }
+                    });
+                }
+                // The last one may be anybody's.
+                drop(fence);
+                ends.extend(settling.into_iter().map(|thread| thread.join().unwrap()));
+                answers.extend(waiting.into_iter().map(|thread| thread.join().unwrap()));
+            });
+            let won = ends.iter().filter(|end| end.is_ok()).count();
+            assert_eq!(won, 1, "{ends:?}");
+            assert!(answers.iter().all(|answer| *answer == answers[0]));
+            match &answers[0] {
+                Ok(()) => {}
+                Err(FenceError::Failed { reason }) => {
+                    assert_eq!(*reason, format!("{handle:#x} failed"), "of this fence");
+                }
+                Err(other) => panic!("{other}"),
+            }
+            let stale = HostFence::from_handle(handle).unwrap_err();
+            assert_eq!(stale, FenceError::Stale { handle });
+            gone.push(handle);
+        }
+    }
+
+    #[test]
+    fn a_stale_number_stays_stale_when_its_place_is_taken() {
+        let first = HostFence::new();
+        let old = first.handle();
+        drop(first);
+        // As many live ones as fill every place that the table had, several times over.
+        let live: Vec<_> = (0..5000).map(|_| HostFence::new()).collect();
+        let numbers: std::collections::HashSet<_> = live.iter().map(HostFence::handle).collect();
+        assert_eq!(numbers.len(), live.len());
+        assert!(!numbers.contains(&old) && !numbers.contains(&0));
+        let stale = HostFence::from_handle(old).unwrap_err();
+        assert_eq!(stale, FenceError::Stale { handle: old });
+        live[17].signal().unwrap();
+        for (place, fence) in live.iter().enumerate() {
+            let found = HostFence::from_handle(fence.handle()).unwrap();
+            assert_eq!(found.is_signalled(), Ok(place == 17));
+        }
+    }
+
     #[test]
     fn other_kinds_are_refused_by_name() {
         let error = HostFence::new().export(FenceKind::SYNC_FILE).unwrap_err();

@@ -2,14 +2,15 @@
 //!
 //! `cargo run --release -p vmafx-gcnsim --example speed [TARGET]... [--save FOLDER]` compiles the
 //! kernels that a metric is made of, runs each over 256x256 samples and prints the median of seven
-//! runs. The code objects that were run are saved on demand, so that something else can be timed on
-//! the very same instructions.
+//! runs: on one core by the processor's time, on all by the clock. The code objects that were run
+//! are saved on demand, so that something else can be timed on the very same instructions.
 #![allow(unsafe_code, reason = "kernels access the buffers of this program")]
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use vmafx_gcnsim::{Counts, Options, Program, mix};
 
 #[path = "../tests/proofs/device.rs"]
@@ -101,9 +102,17 @@ fn timed(
     arguments: &Arguments,
     options: &Options,
 ) -> Run {
-    let start = Instant::now();
+    // Blocks that are not spread run on this thread.
+    let spent = || {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+    };
+    let (start, spent_before) = (Instant::now(), spent());
     let counts = launch_grid(program, name, grid, threads, arguments, options);
-    let time = start.elapsed();
+    let time = match options.workers {
+        1 => spent() - spent_before,
+        _ => start.elapsed(),
+    };
     Ok((name, counts.map_err(|error| error.to_string())?, time))
 }
 

@@ -2,6 +2,7 @@
 
 use crate::Fault;
 use crate::dispatch::Context;
+use crate::meetings::Meetings;
 use crate::memory::{Atomic, Bytes, atomic, change, load, store};
 use crate::text::{Text, number};
 use crate::wave::{NULL, Wave};
@@ -284,15 +285,17 @@ impl Access {
                 return Err(Fault::Unmodelled("a buffer that is not scratch".to_owned()));
             }
         }
+        let mut meetings = context.meetings();
+        let meetings = &mut *meetings;
         let mut lanes = wave.exec();
         while lanes != 0 {
             let lane = lanes.trailing_zeros() as usize;
             lanes &= lanes - 1;
             let at = self.address(wave, lane);
             match self.what {
-                What::Load(of) => self.load(wave, context, &of, lane, at)?,
-                What::Store(of) => self.store(wave, context, &of, lane, at)?,
-                What::Atomic(atomic) => self.change(wave, context, &atomic, lane, at)?,
+                What::Load(of) => self.load(wave, context, meetings, &of, lane, at)?,
+                What::Store(of) => self.store(wave, context, meetings, &of, lane, at)?,
+                What::Atomic(atomic) => self.change(wave, context, meetings, &atomic, lane, at)?,
             }
         }
         Ok(())
@@ -302,6 +305,7 @@ impl Access {
         &self,
         wave: &mut Wave<W>,
         context: &mut Context<'_>,
+        meetings: &mut Meetings,
         of: &Type,
         lane: usize,
         at: u64,
@@ -313,9 +317,7 @@ impl Access {
                     count: of.bytes as u64,
                     write: false,
                 };
-                if !context.memory.holds(&access, &mut wave.region) {
-                    return Err(context.memory.fault(&access, lane));
-                }
+                context.access(meetings, wave, lane, &access, false)?;
                 // SAFETY: the memory holds these bytes.
                 unsafe { load(at, of.bytes) }
             }
@@ -339,6 +341,7 @@ impl Access {
         &self,
         wave: &mut Wave<W>,
         context: &mut Context<'_>,
+        meetings: &mut Meetings,
         of: &Type,
         lane: usize,
         at: u64,
@@ -359,10 +362,7 @@ impl Access {
             count: of.bytes as u64,
             write: true,
         };
-        if !context.memory.holds(&access, &mut wave.region) {
-            return Err(context.memory.fault(&access, lane));
-        }
-        context.note(&access);
+        context.access(meetings, wave, lane, &access, false)?;
         // SAFETY: the memory holds these bytes, writable.
         unsafe { store(at, of.bytes, &words) };
         Ok(())
@@ -372,6 +372,7 @@ impl Access {
         &self,
         wave: &mut Wave<W>,
         context: &mut Context<'_>,
+        meetings: &mut Meetings,
         atomic: &Atomic,
         lane: usize,
         at: u64,
@@ -388,10 +389,7 @@ impl Access {
                 bytes: atomic.bytes as u32,
             });
         }
-        if !context.memory.holds(&access, &mut wave.region) {
-            return Err(context.memory.fault(&access, lane));
-        }
-        context.note(&access);
+        context.access(meetings, wave, lane, &access, true)?;
         let (data, compared) = atomic_operands(wave, atomic, self.data, lane);
         // SAFETY: the memory holds these bytes, writable, at a multiple of their size.
         let old = unsafe { change(at, atomic, data, compared) };
@@ -534,9 +532,8 @@ impl ScalarLoad {
                 bytes: unit as u32,
             });
         }
-        if !context.memory.holds(&access, &mut wave.region) {
-            return Err(context.memory.fault(&access, 0));
-        }
+        let mut meetings = context.meetings();
+        context.access(&mut meetings, wave, 0, &access, false)?;
         for from in (0..self.of.bytes).step_by(16) {
             let count = (self.of.bytes - from).min(16);
             // SAFETY: the memory holds these bytes.

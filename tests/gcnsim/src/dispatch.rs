@@ -1,11 +1,12 @@
 //! A kernel over a grid: blocks, the turns of their waves, barriers.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::code::Code;
 use crate::decode::{Family, Saves, Step, When};
 use crate::lds::{Lds, Refused};
+use crate::meetings::{By, Meetings};
 use crate::memory::{Bytes, Memory};
 use crate::object::Kernel;
 use crate::operations::NONE;
@@ -18,21 +19,62 @@ use crate::{Error, Fault, Site, mix};
 pub(crate) struct Context<'a> {
     pub(crate) memory: &'a Memory,
     pub(crate) lds: Lds,
+    meetings: &'a Mutex<Meetings>,
+    exclusive: bool,
+    grid: [u32; 3],
+    waves: u32,
     /// The number of the instruction that runs.
     pub(crate) instruction: u32,
     pub(crate) whole_wave_exchanges: bool,
     lines: &'a [(u64, String)],
     watch: Option<&'a std::ops::Range<u64>>,
     written: Option<u32>,
+    ran: Vec<bool>,
 }
 
-impl Context<'_> {
-    /// Notes a store, if it is watched.
+impl<'a> Context<'a> {
+    /// What all accesses of the launch are noted in, to be held for an instruction.
+    pub(crate) fn meetings(&self) -> MutexGuard<'a, Meetings> {
+        self.meetings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at an access of a lane before it is done, and notes it.
     #[inline]
-    pub(crate) fn note(&mut self, access: &Bytes) {
-        if self.watch.is_some_and(|watch| access.touch(watch)) {
+    pub(crate) fn access<const W: usize>(
+        &mut self,
+        meetings: &mut Meetings,
+        wave: &mut Wave<W>,
+        lane: usize,
+        access: &Bytes,
+        atomic: bool,
+    ) -> Result<(), Fault> {
+        if !self.memory.holds(access, &mut wave.region) {
+            return Err(self.memory.fault(access, lane));
+        }
+        if access.write && self.watch.is_some_and(|watch| access.touch(watch)) {
             self.written = Some(self.instruction);
         }
+        if !self.exclusive {
+            return Ok(());
+        }
+        let by = By {
+            wave: wave.of_all,
+            instruction: self.instruction,
+            atomic,
+        };
+        let region = self.memory.region(wave.region);
+        let met = meetings.note(&by, access, wave.region, region);
+        met.map_err(|met| {
+            let (address, text) = &self.lines[met.instruction as usize];
+            let number = u64::from(met.wave - 1);
+            Fault::Meeting {
+                at: met.at,
+                block: place(self.grid, number / u64::from(self.waves)),
+                wave: (number % u64::from(self.waves)) as u32,
+                address: *address,
+                text: text.clone(),
+            }
+        })
     }
 
     /// The fault behind a refusal of LDS.
@@ -50,6 +92,12 @@ impl Context<'_> {
             }
         }
     }
+}
+
+/// The place of a block in its grid.
+fn place(grid: [u32; 3], number: u64) -> [u32; 3] {
+    let [x, y, _] = grid.map(u64::from);
+    [number % x, number / x % y, number / (x * y)].map(|n| n as u32)
 }
 
 /// What a launch hands to its kernel.
@@ -77,15 +125,16 @@ impl<const W: usize> Launch<'_, W> {
             .map(|side| u64::from(*side))
             .product::<u64>();
         let workers = u64::from(self.options.workers.max(1)).min(blocks);
+        let meetings = Mutex::default();
         if workers == 1 {
-            return self.some(&AtomicU64::new(0), &AtomicBool::new(false));
+            return self.some(&meetings, &AtomicU64::new(0), &AtomicBool::new(false));
         }
         let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         let all = Mutex::new(Ok(Counts::default()));
         std::thread::scope(|scope| {
             for _ in 0..workers {
                 scope.spawn(|| {
-                    let some = self.some(&next, &stop);
+                    let some = self.some(&meetings, &next, &stop);
                     let mut all = all.lock().unwrap_or_else(|broken| broken.into_inner());
                     match (&mut *all, some) {
                         (Ok(all), Ok(some)) => all.add(some),
@@ -100,25 +149,35 @@ impl<const W: usize> Launch<'_, W> {
     }
 
     /// Runs blocks until none is left, or another worker failed.
-    fn some(&self, next: &AtomicU64, stop: &AtomicBool) -> Result<Counts, Error> {
+    fn some(
+        &self,
+        meetings: &Mutex<Meetings>,
+        next: &AtomicU64,
+        stop: &AtomicBool,
+    ) -> Result<Counts, Error> {
         let threads = self.threads.iter().product::<u32>();
-        let waves = threads.div_ceil(W as u32);
+        let of_block = threads.div_ceil(W as u32);
         let blocks = self
             .grid
             .iter()
             .map(|side| u64::from(*side))
             .product::<u64>();
-        let mut waves: Vec<Wave<W>> = (0..waves)
+        let mut waves: Vec<Wave<W>> = (0..of_block)
             .map(|_| Wave::new(self.code.vectors, self.kernel.scratch as usize))
             .collect();
         let mut context = Context {
             memory: &self.memory,
             lds: Lds::new(self.kernel.lds as usize),
+            meetings,
+            exclusive: self.options.exclusive,
+            grid: self.grid,
+            waves: of_block,
             instruction: 0,
             whole_wave_exchanges: self.family.gfx9,
             lines: &self.code.lines,
             watch: self.options.watch.as_ref(),
             written: None,
+            ran: vec![false; self.code.lines.len()],
         };
         let mut counts = Counts::default();
         while !stop.load(Ordering::Relaxed) {
@@ -130,8 +189,7 @@ impl<const W: usize> Launch<'_, W> {
                 Order::Reverse => blocks - 1 - taken,
                 _ => taken,
             };
-            let [x, y, _] = self.grid.map(u64::from);
-            let block = [number % x, number / x % y, number / (x * y)].map(|n| n as u32);
+            let block = place(self.grid, number);
             self.start(&mut waves, &mut context.lds, block, number);
             let ended = self.block(&mut waves, &mut context, number);
             counts.blocks += 1;
@@ -156,6 +214,8 @@ impl<const W: usize> Launch<'_, W> {
         }
         let line = context.written.map(|at| &self.code.lines[at as usize]);
         counts.written = line.cloned();
+        context.ran.pop();
+        counts.ran = context.ran;
         Ok(counts)
     }
 
@@ -170,6 +230,7 @@ impl<const W: usize> Launch<'_, W> {
             Estimates::Ulp(seed) | Estimates::Documented(seed) => mix(seed) ^ mix(number),
         };
         let threads = self.threads.iter().product::<u32>();
+        let count = waves.len() as u32;
         for (at, wave) in waves.iter_mut().enumerate() {
             let first = at as u32 * W as u32;
             wave.start(
@@ -180,6 +241,9 @@ impl<const W: usize> Launch<'_, W> {
                 &self.code.used,
             );
             wave.estimates = estimates;
+            wave.of_all = (number as u32)
+                .wrapping_mul(count)
+                .wrapping_add(1 + at as u32);
             self.set_scalars(wave, block);
             for lane in 0..W {
                 let thread = first + lane as u32;
@@ -300,6 +364,7 @@ impl<const W: usize> Launch<'_, W> {
             let at = wave.at;
             let step = &self.code.steps[at];
             context.instruction = at as u32;
+            context.ran[at] = true;
             wave.at += 1;
             wave.executed += 1;
             match step {
@@ -345,19 +410,18 @@ impl<const W: usize> Launch<'_, W> {
                         }
                     }
                 }
-                Step::Lanes(run, operands) => run(wave, operands)?,
+                Step::Lanes(run, operands) => run(wave, operands),
                 Step::Moved(moves, run, operands) => {
                     let exec = wave.exec();
                     let written = moves.run(wave);
                     wave.set_exec(written);
-                    let done = run(wave, operands);
+                    run(wave, operands);
                     wave.set_exec(exec);
-                    done?;
                 }
                 Step::Dual(halves, false) => {
                     let [(first, of_first), (second, of_second)] = &**halves;
-                    first(wave, of_first)?;
-                    second(wave, of_second)?;
+                    first(wave, of_first);
+                    second(wave, of_second);
                 }
                 Step::Dual(halves, true) => {
                     let [(first, of_first), (second, of_second)] = &**halves;
@@ -365,10 +429,10 @@ impl<const W: usize> Launch<'_, W> {
                     let to = usize::from(of_first.dest.at);
                     let both = to..wave.v.len().min(to + 2);
                     let old = wave.v[both.clone()].to_vec();
-                    first(wave, of_first)?;
+                    first(wave, of_first);
                     let new = wave.v[both.clone()].to_vec();
                     wave.v[both.clone()].copy_from_slice(&old);
-                    second(wave, of_second)?;
+                    second(wave, of_second);
                     for (at, (old, new)) in both.zip(old.iter().zip(&new)) {
                         if old != new {
                             wave.v[at] = *new;
@@ -421,7 +485,7 @@ impl<const W: usize> Launch<'_, W> {
 fn value<const W: usize>(wave: &Wave<W>, from: &Source, kind: Kind) -> u64 {
     match kind.registers() {
         2 => wave.pair(from),
-        _ => wave.word(from).map_or(0, u64::from),
+        _ => u64::from(wave.word(from)),
     }
 }
 
@@ -432,5 +496,9 @@ impl Counts {
         self.waves += other.waves;
         self.blocks += other.blocks;
         self.written = other.written.or(self.written.take());
+        self.ran.resize(other.ran.len(), false);
+        for (ran, too) in self.ran.iter_mut().zip(other.ran) {
+            *ran |= too;
+        }
     }
 }

@@ -148,6 +148,22 @@ pub enum Fault {
         /// The text of its instruction.
         text: String,
     },
+    /// Two waves of a launch meet in a byte of memory, and nothing orders them.
+    #[error(
+        "wave {wave} of block {block:?} at {address:#x} `{text}` accesses the byte at {at:#x} in the same launch, too, one of both writes, and nothing orders them"
+    )]
+    Meeting {
+        /// The address of the byte.
+        at: u64,
+        /// The block of the other wave.
+        block: [u32; 3],
+        /// The other wave.
+        wave: u32,
+        /// The address of its instruction.
+        address: u64,
+        /// The text of its instruction.
+        text: String,
+    },
     /// A jump to where no instruction is.
     #[error("jumps to {to:#x}, where the kernel has no instruction")]
     Jump {

@@ -12,6 +12,8 @@
 //! - an access outside the [`Memory`] that is handed in, or outside the block's LDS, is an error;
 //! - two waves that access the same word of LDS between the same two barriers, one of them
 //!   writing, are an error ([`Fault`] names both instructions): on hardware their order is luck;
+//! - where [`Options::exclusive`] asks for it, so are two waves of a launch that access the same
+//!   byte of memory, one of them writing, unless both do so by atomics;
 //! - registers and LDS hold poison before a kernel writes them, and LDS between blocks too;
 //! - an instruction that is not known, or a mode that is not modelled, is an error with its text;
 //!   none is passed over.
@@ -21,7 +23,7 @@
 //! order. Results must not depend on either.
 //!
 //! What it does not prove: missing waits (`s_waitcnt` and its kin do nothing, since every access
-//! is complete at once), the order of memory accesses across blocks, occupancy, and the loader of
+//! is complete at once), the order of atomics across blocks, occupancy, and the loader of
 //! a real runtime.
 #![allow(unsafe_code)] // kernels access memory by address; every block says why it holds
 
@@ -36,6 +38,7 @@ mod dispatch;
 mod dpp;
 mod error;
 mod lds;
+mod meetings;
 mod memory;
 mod operations;
 mod program;

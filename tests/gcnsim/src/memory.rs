@@ -69,6 +69,11 @@ impl Memory {
         found.is_some()
     }
 
+    /// The piece of this number, in the order of addresses.
+    pub(crate) fn region(&self, number: usize) -> &Region {
+        &self.regions[number]
+    }
+
     /// Why an access is refused.
     pub(crate) fn fault(&self, access: &Bytes, lane: usize) -> Fault {
         let end = access.at.saturating_add(access.count);

@@ -38,6 +38,10 @@ pub struct Options {
     pub poison: u8,
     /// Addresses to watch: which instruction wrote there last comes with [`Counts::written`].
     pub watch: Option<Range<u64>>,
+    /// Whether two waves that access a byte of memory, one of them writing, are an error unless both
+    /// do so by atomics. Programs that hand data over within a launch, by a load in front of a
+    /// compare-and-swap or by fences, are right and yet refused then.
+    pub exclusive: bool,
     /// Instructions after which a wave that jumps is taken to run for ever.
     pub most_instructions: u64,
 }
@@ -50,6 +54,7 @@ impl Default for Options {
             estimates: Estimates::Nearest,
             poison: 0xa5,
             watch: None,
+            exclusive: false,
             most_instructions: 1 << 30,
         }
     }
@@ -94,6 +99,8 @@ pub struct Counts {
     pub blocks: u64,
     /// The last store to [`Options::watch`]: address and text of the instruction.
     pub written: Option<(u64, String)>,
+    /// Whether any wave came to each instruction of [`Program::instructions`].
+    pub ran: Vec<bool>,
 }
 
 impl Program {
@@ -164,6 +171,18 @@ impl Program {
     #[must_use]
     pub fn object(&self) -> &CodeObject {
         &self.object
+    }
+
+    /// Address and text of each instruction of a kernel; none where there is no such kernel.
+    #[must_use]
+    pub fn instructions(&self, kernel: &str) -> &[(u64, String)] {
+        let lines = match self.kernels.get(kernel) {
+            Some(Decoded::Wave32(code)) => &code.lines,
+            Some(Decoded::Wave64(code)) => &code.lines,
+            None => return &[],
+        };
+        // The last one stands for the end.
+        lines.split_last().map_or(&[], |(_, lines)| lines)
     }
 
     /// Runs a kernel over a grid of blocks of `threads` threads and returns when the last block

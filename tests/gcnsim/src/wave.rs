@@ -1,8 +1,8 @@
 //! A wave: its registers, and how lanes of each type are read and written.
 
+use crate::mix;
 use crate::program::Estimates;
 use crate::text::ACCUMULATION;
-use crate::{Fault, mix};
 
 /// Numbers of scalar registers beside the general ones, as encodings have them.
 pub(crate) const VCC: u8 = 106;
@@ -28,6 +28,8 @@ pub(crate) struct Wave<const W: usize> {
     pub(crate) at: usize,
     pub(crate) executed: u64,
     pub(crate) number: u32,
+    /// Its number among those of all blocks, from 1 on.
+    pub(crate) of_all: u32,
     pub(crate) state: State,
     /// Barriers that it has passed.
     pub(crate) epoch: u32,
@@ -116,6 +118,7 @@ impl<const W: usize> Wave<W> {
             at: 0,
             executed: 0,
             number: 0,
+            of_all: 0,
             state: State::Runs,
             epoch: 1,
             scratch: vec![0; scratch * W],
@@ -213,13 +216,13 @@ impl<const W: usize> Wave<W> {
     }
 
     /// A scalar operand of 32 bits.
-    pub(crate) fn word(&self, from: &Source) -> Result<u32, Fault> {
+    pub(crate) fn word(&self, from: &Source) -> u32 {
         match from.place {
-            Place::Scalar(at) => Ok(self.scalar(at)),
-            Place::Literal(value) => Ok(value as u32),
-            Place::Scc => Ok(u32::from(self.scc)),
-            // A lane number in a vector register means that of the first lane.
-            Place::Vector(at) => Ok(self.v[usize::from(at)][self.first_lane()]),
+            Place::Scalar(at) => self.scalar(at),
+            Place::Literal(value) => value as u32,
+            Place::Scc => u32::from(self.scc),
+            // A scalar in a vector register is that of the first lane.
+            Place::Vector(at) => self.v[usize::from(at)][self.first_lane()],
         }
     }
 

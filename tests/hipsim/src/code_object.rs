@@ -180,6 +180,15 @@ pub(crate) fn load(image: &[u8], device: &str, rocm: Rocm) -> Answer<(Module, &'
     Ok((module, target))
 }
 
+/// The target of a code object, or the number of its machine.
+pub(crate) fn target(image: &[u8]) -> String {
+    let flags = image.get(48..52).map_or(0, |flags| u32::from(flags[0]));
+    let known = MACHINES.iter().find(|(_, machine)| *machine == flags);
+    known.map_or(format!("machine {flags:#x}"), |(name, _)| {
+        (*name).to_owned()
+    })
+}
+
 /// Bytes of the image at an address, which the loader is given without a size: up to the end of
 /// what its headers name.
 pub(crate) fn size_of_image(header: &[u8; 64]) -> Option<usize> {

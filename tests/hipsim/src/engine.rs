@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use vmafx_gcnsim::{self as gcnsim, Counts, Region};
+use vmafx_gcnsim::{self as gcnsim, Counts, Program, Region};
 
 use crate::abi::Code;
 use crate::blocks::{self, POISON};
@@ -109,6 +109,8 @@ impl Launch<'_> {
             estimates: self.settings.estimates,
             poison: POISON,
             watch: watch.map(|at| at..at + 1),
+            // Kernels hand data over between launches alone.
+            exclusive: true,
             ..gcnsim::Options::default()
         };
         let regions = reach.blocks().iter().map(|block| Region {
@@ -142,7 +144,9 @@ impl Launch<'_> {
             why: error.to_string(),
         })?;
         if watch.is_none() {
-            sim().executed.add(name, &counts, processor_time() - begin);
+            sim()
+                .executed
+                .add(name, program, &counts, processor_time() - begin);
         }
         Ok(counts)
     }
@@ -274,6 +278,23 @@ struct Sum {
     instructions: u64,
     waves: u64,
     blocks: u64,
+    /// Address and text of each instruction, and whether it ran.
+    code: Vec<(u64, String, bool)>,
+}
+
+impl Sum {
+    /// The instructions that none has executed: how many of how many, and the first. What stands
+    /// behind the last end of the program is padding.
+    fn idle(&self) -> Value {
+        let ends = |(_, text, _): &(u64, String, bool)| text.starts_with("s_endpgm");
+        let end = self.code.iter().rposition(ends).map_or(0, |at| at + 1);
+        let code = &self.code[..end];
+        let idle = || code.iter().filter(|(_, _, ran)| !ran);
+        let first = idle()
+            .next()
+            .map(|(at, text, _)| format!("{at:#x} `{text}`"));
+        json!({ "idle": idle().count(), "of": code.len(), "first": first })
+    }
 }
 
 impl Executed {
@@ -294,7 +315,7 @@ impl Executed {
         let kernels = sums.kernels.iter().map(|(name, sum)| {
             let value = json!({
                 "dispatches": sum.dispatches, "instructions": sum.instructions,
-                "waves": sum.waves, "blocks": sum.blocks,
+                "waves": sum.waves, "blocks": sum.blocks, "idle": sum.idle(),
             });
             (name.clone(), value)
         });
@@ -302,13 +323,20 @@ impl Executed {
         json!({ "kernels": kernels, "seconds": sums.time.as_secs_f64() })
     }
 
-    fn add(&self, kernel: &str, counts: &Counts, time: Duration) {
+    fn add(&self, kernel: &str, program: &Program, counts: &Counts, time: Duration) {
         let mut sums = lock(&self.0);
         let sum = sums.kernels.entry(kernel.to_owned()).or_default();
         sum.dispatches += 1;
         sum.instructions += counts.instructions;
         sum.waves += counts.waves;
         sum.blocks += counts.blocks;
+        if sum.code.is_empty() {
+            let code = program.instructions(kernel).iter().cloned();
+            sum.code = code.map(|(at, text)| (at, text, false)).collect();
+        }
+        for ((_, _, ran), too) in sum.code.iter_mut().zip(&counts.ran) {
+            *ran |= too;
+        }
         sums.time += time;
     }
 }

@@ -373,3 +373,42 @@ fn broken_canary(block: &Block) -> Option<usize> {
     let in_front = front.iter().position(|&b| b != CANARY).map(|at| first + at);
     in_front.or_else(|| back.iter().position(|&b| b != CANARY).map(|at| end + at))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_kernel_may_reach_is_freed_when_it_has_ended() {
+        let (memory, settings) = (Memory::default(), Settings::from_environment(None));
+        let allocate = |kind, device| {
+            let wish = Wish {
+                size: 64,
+                kind,
+                device,
+                flags: 0,
+                pool: 0,
+            };
+            memory.allocate(&wish, &settings).expect("memory")
+        };
+        let (own, pinned) = (allocate(Kind::Device, 0), allocate(Kind::Pinned, 1));
+        allocate(Kind::Device, 1);
+        let reach = memory.reach(0);
+        let mut starts: Vec<_> = reach.blocks().iter().map(|block| block.start).collect();
+        starts.sort_unstable();
+        let mut expected = [own, pinned];
+        expected.sort_unstable();
+        assert_eq!(starts, expected);
+        std::thread::scope(|scope| {
+            let free = scope.spawn(|| memory.free(own, &[Kind::Device]));
+            while memory.find(own).is_some() {
+                std::thread::yield_now();
+            }
+            // SAFETY: what is freed stays mapped as long as the kernel runs.
+            unsafe { (own as *mut u8).write(1) };
+            assert!(!free.is_finished());
+            drop(reach);
+            assert_eq!(free.join().expect("a thread"), Ok(Vec::new()));
+        });
+    }
+}

@@ -120,6 +120,7 @@ pub(super) mod tests {
     pub(crate) fn targets(all: &[(&'static str, u8)]) -> Vec<Target> {
         let target = |&(name, text): &(&'static str, u8)| Target {
             name,
+            device: name,
             bytes: 1,
             text: vec![text],
             object: CodeObject {

@@ -47,7 +47,7 @@ fn processor(target: &str) -> Processor {
         blocks: 32,
     };
     match target {
-        "gfx908" => Processor {
+        "gfx908" | "gfx9-generic" => Processor {
             waves: 10,
             vgprs: (256, 4),
             ..gfx9

@@ -13,7 +13,7 @@ use vmafx_gcnsim::object::Kernel;
 
 use super::choice::Streams;
 use super::occupancy::{self, Limit};
-use super::{Answer, Target};
+use super::{Answer, Idle, Target};
 use crate::Failure;
 
 /// The document with the tables.
@@ -23,6 +23,11 @@ const MARKS: [&str; 2] = [
     "<!-- written by cargo xtask gcnsim --all --write -->",
     "<!-- end -->",
 ];
+
+/// At most one in so many instructions of a kernel may never run: what the compiler cannot know to
+/// be needless, and what no frame of a test's size takes. A kernel of which more is left is one
+/// that was launched and not tested.
+const MOST_IDLE: u64 = 4;
 
 /// What the columns of [`line`] are.
 pub(super) const HEAD: &str = "run                                        kernels dispatches  instructions  M/s   values differing seconds";
@@ -61,7 +66,7 @@ pub(super) fn sum(answers: &[Answer], time: Duration) -> String {
     let total = |of: fn(&Answer) -> u64| answers.iter().map(of).sum::<u64>();
     let seconds: f64 = answers.iter().map(|answer| answer.seconds).sum();
     let instructions = total(Answer::instructions);
-    let mut targets: Vec<_> = answers.iter().map(Answer::target).collect();
+    let mut targets: Vec<_> = answers.iter().map(Answer::device).collect();
     targets.dedup();
     format!(
         "gcnsim: {} targets, {} runs, {} dispatches, {instructions} instructions, {} frames, {} values, {} differing; {:.1} million instructions a second of a thread, {:.0} s",
@@ -94,7 +99,7 @@ pub(super) fn findings(words: &[String], answers: &[Answer], targets: &[Target])
         if answer.values == 0 && answer.failed.is_none() {
             wrong.push("no value was compared".to_owned());
         }
-        let target = targets.iter().find(|one| one.name == answer.target());
+        let target = targets.iter().find(|one| one.device == answer.device());
         match (&answer.module, target) {
             (Some(module), Some(target)) => {
                 if (module.target.as_str(), module.bytes) != (target.name, target.bytes) {
@@ -106,8 +111,17 @@ pub(super) fn findings(words: &[String], answers: &[Answer], targets: &[Target])
                 if answer.failed.is_none() {
                     for kernel in &target.object.kernels {
                         let ran = answer.kernels.get(&kernel.name);
-                        if ran.is_none_or(|ran| ran.dispatches == 0) {
+                        let Some(ran) = ran.filter(|ran| ran.dispatches > 0) else {
                             wrong.push(format!("{} was not run", kernel.name));
+                            continue;
+                        };
+                        let Idle { count, of, first } = &ran.idle;
+                        if count * MOST_IDLE > *of {
+                            wrong.push(format!(
+                                "{}: {count} of {of} instructions never ran, the first is {}",
+                                kernel.name,
+                                first.as_deref().unwrap_or_default()
+                            ));
                         }
                     }
                 }
@@ -161,7 +175,7 @@ fn tables(targets: &[Target], streams: &Streams, answers: &[Answer]) -> String {
     text += &objects(targets, streams, answers);
     text += "\n### Instructions a pixel\n\n";
     text += &by_kernel(&heads, &[], |target, kernel| {
-        let of_target = answers.iter().filter(|one| one.target() == target.name);
+        let of_target = answers.iter().filter(|one| one.device() == target.device);
         let mut measured = of_target.filter_map(|one| one.per_pixel.get(&kernel.name));
         let lanes = kernel.wave as f64;
         let measured = measured.next();
@@ -207,7 +221,7 @@ fn objects(targets: &[Target], streams: &Streams, answers: &[Answer]) -> String 
     for target in targets {
         let own: Vec<_> = answers
             .iter()
-            .filter(|answer| answer.target() == target.name)
+            .filter(|answer| answer.device() == target.device)
             .collect();
         let total = |of: fn(&Answer) -> u64| own.iter().map(|one| of(one)).sum::<u64>();
         let head = heads.get(target.name).copied().unwrap_or_default();
@@ -337,6 +351,19 @@ mod tests {
                 .insert("vx_a".to_owned(), Executed::default());
         };
         assert!(found(&idle).contains("vx_a was not run"));
+        let mostly_idle = |count| {
+            move |answer: &mut Answer| {
+                let ran = answer.kernels.get_mut("vx_a").unwrap();
+                ran.idle = Idle {
+                    count,
+                    of: 8,
+                    first: Some("0x40 `s_nop 0`".to_owned()),
+                };
+            }
+        };
+        assert_eq!(found(&mostly_idle(2)), "");
+        let says = "vx_a: 3 of 8 instructions never ran, the first is 0x40 `s_nop 0`";
+        assert!(found(&mostly_idle(3)).contains(says));
         let none = findings(&words, &[], &objects());
         assert_eq!(none, [format!("{run}: there is no answer")]);
     }

@@ -45,7 +45,6 @@ fn run<const W: usize, F: Fn(u32, u32, bool) -> (u32, bool) + Copy>(_: F) -> Run
         let out = wave.bits(|lane| both[lane].1);
         u32::write(wave, &operands.dest, &both.map(|(value, _)| value));
         wave.set_lane_mask(operands.scalar, out);
-        Ok(())
     }
 }
 
@@ -79,13 +78,8 @@ fn three(operands: &Operands) -> [&super::Source; 3] {
     std::array::from_fn(|at| operands.sources.get(at).unwrap_or(&NONE))
 }
 
-fn wide<const W: usize>(
-    wave: &mut Wave<W>,
-    operands: &Operands,
-    sums: &[(u64, bool); W],
-) -> Result<(), crate::Fault> {
+fn wide<const W: usize>(wave: &mut Wave<W>, operands: &Operands, sums: &[(u64, bool); W]) {
     let out = wave.bits(|lane| sums[lane].1);
     u64::write(wave, &operands.dest, &sums.map(|(sum, _)| sum));
     wave.set_lane_mask(operands.scalar, out);
-    Ok(())
 }

@@ -15,16 +15,12 @@ pub(crate) fn find<const W: usize>(what: &str) -> Option<(Run<W>, &'static [Kind
     /// One comparison of one type.
     macro_rules! of {
         ($type:ty, $is:expr) => {{
-            fn run<const W: usize>(
-                wave: &mut Wave<W>,
-                operands: &Operands,
-            ) -> Result<(), crate::Fault> {
+            fn run<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
                 let a = <$type as Lane>::read(wave, operands.sources.first().unwrap_or(&NONE));
                 let b = <$type as Lane>::read(wave, operands.sources.get(1).unwrap_or(&NONE));
                 let is: fn($type, $type) -> bool = $is;
                 let bits = wave.bits(|lane| is(a[lane], b[lane]));
                 set(wave, operands, bits);
-                Ok(())
             }
             Some((
                 run::<W> as Run<W>,
@@ -115,7 +111,7 @@ fn order(is_zero: bool, is_normal: bool, is_infinite: bool) -> u32 {
     }
 }
 
-fn class<const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), crate::Fault> {
+fn class<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
     let [a, asked] = two(operands);
     let (a, asked) = (f32::read(wave, a), u32::read(wave, asked));
     let bits = wave.bits(|lane| {
@@ -125,10 +121,9 @@ fn class<const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), 
         asked[lane] & class_of(a.is_nan(), quiet, order, a.is_sign_negative()) != 0
     });
     set(wave, operands, bits);
-    Ok(())
 }
 
-fn class64<const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), crate::Fault> {
+fn class64<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
     let [a, asked] = two(operands);
     let (a, asked) = (f64::read(wave, a), u32::read(wave, asked));
     let bits = wave.bits(|lane| {
@@ -138,7 +133,6 @@ fn class64<const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<()
         asked[lane] & class_of(a.is_nan(), quiet, order, a.is_sign_negative()) != 0
     });
     set(wave, operands, bits);
-    Ok(())
 }
 
 fn two(operands: &Operands) -> [&Source; 2] {

@@ -5,51 +5,58 @@
 //! scale back, the third puts in what the refinement cannot make.
 
 use super::{NONE, Operands, Run};
-use crate::Fault;
 use crate::operations::vector::{scale32, scale64};
 use crate::wave::{Kind, Lane, VCC, Wave};
+
+/// What an approximate instruction comes near to, and of which operands hardware makes just that.
+pub(crate) type Estimate<T> = (fn(T) -> T, fn(T) -> bool);
+
+/// Reciprocal, reciprocal root and root.
+///
+/// No refinement makes the nearest reciprocal of a number just below a power of two (P. Markstein,
+/// "Computation of elementary functions on the IBM RISC System/6000 processor", 1990): of all pairs
+/// of numbers the compiler's division fails for one of each of the divisors with the significands
+/// 0x7fffff and 0x7ffffd, if their estimate is one unit off. Hardware whose divisions are right is
+/// exact there.
+pub(crate) const SINGLES: [Estimate<f32>; 3] = [
+    (|a| 1.0 / a, |a| a.to_bits() & 0x7f_ffff >= 0x7f_fffd),
+    (|a| (1.0 / f64::from(a).sqrt()) as f32, |_| false),
+    (f32::sqrt, |_| false),
+];
+
+/// The same. Two refinements leave 2^-96, which is too much for the last 32 below a power of two.
+const DOUBLES: [Estimate<f64>; 3] = [
+    (
+        |a| 1.0 / a,
+        |a| a.to_bits() | 63 == a.to_bits() | ((1 << 52) - 1),
+    ),
+    (|a| 1.0 / a.sqrt(), |_| false),
+    (f64::sqrt, |_| false),
+];
 
 /// Instructions that are approximate on hardware, and their operand's type.
 pub(crate) fn find_estimate<const W: usize>(name: &str) -> Option<(Run<W>, Kind)> {
     macro_rules! estimate {
-        ($type:ty, $estimate:ident, $exact:expr) => {
-            estimate!($type, $estimate, $exact, |_| false)
-        };
-        ($type:ty, $estimate:ident, $exact:expr, $is_exact:expr) => {{
-            fn run<const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), Fault> {
-                let (exact, is_exact): (fn($type) -> $type, fn($type) -> bool) =
-                    ($exact, $is_exact);
+        ($type:ty, $estimate:ident, $estimates:ident, $which:literal) => {{
+            fn run<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
+                let (exact, is_exact) = $estimates[$which];
                 let a = <$type as Lane>::read(wave, operands.sources.first().unwrap_or(&NONE));
                 let results: [$type; W] = a.map(|a| match is_exact(a) {
                     true => exact(a),
                     false => wave.$estimate(exact(a)),
                 });
                 <$type as Lane>::write(wave, &operands.dest, &results);
-                Ok(())
             }
             (run::<W> as Run<W>, <$type as Lane>::KIND)
         }};
     }
     Some(match name {
-        // No refinement makes the nearest reciprocal of a number just below a power of two (P.
-        // Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor",
-        // 1990): of all pairs of numbers in f32, the compiler's division fails for those with the
-        // significands 0x7fffff and 0x7ffffd if their reciprocal is one unit off. Hardware whose
-        // divisions are right is exact there.
-        "v_rcp_f32" | "v_rcp_iflag_f32" => {
-            estimate!(f32, estimate32, |a| 1.0 / a, |a| a.to_bits() & 0x7f_ffff
-                >= 0x7f_fffd)
-        }
-        "v_rsq_f32" => estimate!(f32, estimate32, |a| (1.0 / f64::from(a).sqrt()) as f32),
-        "v_sqrt_f32" => estimate!(f32, estimate32, f32::sqrt),
-        // Two refinements leave 2^-96: too much for the last 32 below a power of two.
-        "v_rcp_f64" => {
-            estimate!(f64, estimate64, |a| 1.0 / a, |a| a.to_bits()
-                & ((1 << 52) - 1)
-                >= (1 << 52) - 64)
-        }
-        "v_rsq_f64" => estimate!(f64, estimate64, |a| 1.0 / a.sqrt()),
-        "v_sqrt_f64" => estimate!(f64, estimate64, f64::sqrt),
+        "v_rcp_f32" | "v_rcp_iflag_f32" => estimate!(f32, estimate32, SINGLES, 0),
+        "v_rsq_f32" => estimate!(f32, estimate32, SINGLES, 1),
+        "v_sqrt_f32" => estimate!(f32, estimate32, SINGLES, 2),
+        "v_rcp_f64" => estimate!(f64, estimate64, DOUBLES, 0),
+        "v_rsq_f64" => estimate!(f64, estimate64, DOUBLES, 1),
+        "v_sqrt_f64" => estimate!(f64, estimate64, DOUBLES, 2),
         _ => return None,
     })
 }
@@ -217,7 +224,7 @@ fn sign_of_sum(terms: [f64; 4]) -> f64 {
 
 /// The first operand, which is the second (the denominator) or the third (the numerator), away
 /// from the ends of the range.
-fn scaled<T: Number, const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), Fault> {
+fn scaled<T: Number, const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
     let [a, denominator, numerator] = three::<T, W>(wave, operands);
     let both: [(T, bool); W] = std::array::from_fn(|lane| {
         let (a, b, c) = (a[lane], denominator[lane], numerator[lane]);
@@ -244,14 +251,10 @@ fn scaled<T: Number, const W: usize>(wave: &mut Wave<W>, operands: &Operands) ->
     let bits = wave.bits(|lane| both[lane].1);
     T::write(wave, &operands.dest, &both.map(|(value, _)| value));
     wave.set_lane_mask(operands.scalar, bits);
-    Ok(())
 }
 
 /// The last step of the refinement, and back to the range of the quotient where VCC says so.
-fn refined<T: Number, const W: usize>(
-    wave: &mut Wave<W>,
-    operands: &Operands,
-) -> Result<(), Fault> {
+fn refined<T: Number, const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
     let [a, b, c] = three::<T, W>(wave, operands);
     let scales = wave.lane_mask(VCC);
     let results = std::array::from_fn(|lane| {
@@ -266,11 +269,10 @@ fn refined<T: Number, const W: usize>(
         a[lane].fused_and_scaled(b[lane], c[lane], power)
     });
     T::write(wave, &operands.dest, &results);
-    Ok(())
 }
 
 /// The quotient with its sign, and what no refinement makes: 0, infinity, NaN.
-fn fixed<T: Number, const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), Fault> {
+fn fixed<T: Number, const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
     let [quotient, denominator, numerator] = three::<T, W>(wave, operands);
     let results = std::array::from_fn(|lane| {
         let (q, b, c) = (quotient[lane], denominator[lane], numerator[lane]);
@@ -290,7 +292,6 @@ fn fixed<T: Number, const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> 
         T::made(negative, magnitude)
     });
     T::write(wave, &operands.dest, &results);
-    Ok(())
 }
 
 fn three<T: Lane, const W: usize>(wave: &Wave<W>, operands: &Operands) -> [[T; W]; 3] {

@@ -1,9 +1,8 @@
 //! Instructions that know of lanes: choices by a bit a lane, counts of lanes below, and moves
 //! between lanes and scalar registers.
 
-use super::{NONE, Operands, Run};
-use crate::Fault;
-use crate::wave::{Kind, Lane, Place, Source, Wave};
+use super::{NONE, Operands, Run, division};
+use crate::wave::{Kind, Lane, Source, Wave};
 
 /// What such an instruction reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +31,9 @@ pub(crate) fn find<const W: usize>(name: &str) -> Option<(Run<W>, Shape)> {
         "v_readfirstlane_b32" => (first::<W>, Shape::Scalar(&[Kind::U32])),
         "v_readlane_b32" => (one::<W>, Shape::Scalar(TWO)),
         "v_writelane_b32" => (put::<W>, Shape::Lane),
+        "v_s_rcp_f32" => (estimate::<W, 0>, Shape::Scalar(&[Kind::F32])),
+        "v_s_rsq_f32" => (estimate::<W, 1>, Shape::Scalar(&[Kind::F32])),
+        "v_s_sqrt_f32" => (estimate::<W, 2>, Shape::Scalar(&[Kind::F32])),
         "v_permlane16_b32" => (in_rows::<W, 0>, Shape::Lanes(&[Kind::U32; 3])),
         "v_permlanex16_b32" => (in_rows::<W, 16>, Shape::Lanes(&[Kind::U32; 3])),
         _ => return None,
@@ -42,7 +44,7 @@ fn source(operands: &Operands, at: usize) -> &Source {
     operands.sources.get(at).unwrap_or(&NONE)
 }
 
-fn choose<T: Lane, const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), Fault> {
+fn choose<T: Lane, const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
     let a = T::read(wave, source(operands, 0));
     let b = T::read(wave, source(operands, 1));
     let bits = wave.lane_mask(operands.bits);
@@ -54,14 +56,10 @@ fn choose<T: Lane, const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> R
         }
     });
     T::write(wave, &operands.dest, &chosen);
-    Ok(())
 }
 
 /// Bits of a word that belong to lanes below, counted and added.
-fn below<const W: usize, const FIRST: usize>(
-    wave: &mut Wave<W>,
-    operands: &Operands,
-) -> Result<(), Fault> {
+fn below<const W: usize, const FIRST: usize>(wave: &mut Wave<W>, operands: &Operands) {
     let bits = u32::read(wave, source(operands, 0));
     let plus = u32::read(wave, source(operands, 1));
     let counts = std::array::from_fn(|lane| {
@@ -70,14 +68,13 @@ fn below<const W: usize, const FIRST: usize>(
         (bits[lane] & below).count_ones().wrapping_add(plus[lane])
     });
     u32::write(wave, &operands.dest, &counts);
-    Ok(())
 }
 
 /// Any function of up to three bits, by its table.
 fn truth_table<T: Lane + Into<u32> + TryFrom<u32>, const W: usize>(
     wave: &mut Wave<W>,
     operands: &Operands,
-) -> Result<(), Fault> {
+) {
     let read = |at: usize| T::read(wave, source(operands, at)).map(Into::<u32>::into);
     let (a, b, c) = (read(0), read(1), read(2));
     let results = std::array::from_fn(|lane| {
@@ -97,41 +94,42 @@ fn truth_table<T: Lane + Into<u32> + TryFrom<u32>, const W: usize>(
         T::try_from(kept).unwrap_or_default()
     });
     T::write(wave, &operands.dest, &results);
-    Ok(())
 }
 
-fn first<const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), Fault> {
-    let word = match source(operands, 0).place {
-        Place::Vector(at) => wave.v[usize::from(at)][wave.first_lane()],
-        _ => wave.word(source(operands, 0))?,
-    };
+fn first<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
+    let word = wave.word(source(operands, 0));
     wave.set_scalar(operands.scalar, word);
-    Ok(())
 }
 
-fn one<const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), Fault> {
-    let lane = wave.word(source(operands, 1))? as usize % W;
+/// The estimate of [`division::find_estimate`] with this number, of a scalar.
+fn estimate<const W: usize, const WHICH: usize>(wave: &mut Wave<W>, operands: &Operands) {
+    let a = f32::read(wave, source(operands, 0))[0];
+    let (exact, is_exact) = division::SINGLES[WHICH];
+    let estimate = match is_exact(a) {
+        true => exact(a),
+        false => wave.estimate32(exact(a)),
+    };
+    wave.set_scalar(operands.scalar, estimate.to_bits());
+}
+
+fn one<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
+    let lane = wave.word(source(operands, 1)) as usize % W;
     let word = u32::read(wave, source(operands, 0))[lane];
     wave.set_scalar(operands.scalar, word);
-    Ok(())
 }
 
-fn put<const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), Fault> {
-    let word = wave.word(source(operands, 0))?;
-    let lane = wave.word(source(operands, 1))? as usize % W;
+fn put<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
+    let word = wave.word(source(operands, 0));
+    let lane = wave.word(source(operands, 1)) as usize % W;
     // Whether the lane is active does not matter.
     wave.v[usize::from(operands.dest.at)][lane] = word;
-    Ok(())
 }
 
 /// Lanes of rows of 16 by four bits each of two words, from the own row or the one beside it.
-fn in_rows<const W: usize, const OTHER: usize>(
-    wave: &mut Wave<W>,
-    operands: &Operands,
-) -> Result<(), Fault> {
+fn in_rows<const W: usize, const OTHER: usize>(wave: &mut Wave<W>, operands: &Operands) {
     let values = u32::read(wave, source(operands, 0));
-    let low = wave.word(source(operands, 1))?;
-    let high = wave.word(source(operands, 2))?;
+    let low = wave.word(source(operands, 1));
+    let high = wave.word(source(operands, 2));
     let choices = u64::from(low) | u64::from(high) << 32;
     let (exec, old) = (wave.exec(), wave.v[usize::from(operands.dest.at)]);
     let (reads_inactive, bounded) = (operands.number & 1 != 0, operands.number & 2 != 0);
@@ -145,5 +143,4 @@ fn in_rows<const W: usize, const OTHER: usize>(
         }
     });
     u32::write(wave, &operands.dest, &moved);
-    Ok(())
 }

@@ -12,11 +12,10 @@ pub(crate) mod packed;
 pub(crate) mod scalar;
 pub(crate) mod vector;
 
-use crate::Fault;
 use crate::wave::{Dest, Kind, Source, Wave};
 
 /// What runs an instruction that touches registers alone.
-pub(crate) type Run<const W: usize> = fn(&mut Wave<W>, &Operands) -> Result<(), Fault>;
+pub(crate) type Run<const W: usize> = fn(&mut Wave<W>, &Operands);
 
 /// The operands of an instruction over lanes.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +54,7 @@ macro_rules! over_lanes {
                     fn run<const W: usize>(
                         wave: &mut Wave<W>,
                         operands: &Operands,
-                    ) -> Result<(), $crate::Fault> {
+                    ) {
                         let mut sources = operands.sources.iter();
                         $(let $operand = <$type as Lane>::read(wave, sources.next().unwrap_or(&NONE));)*
                         let mut results = [<$result>::default(); W];
@@ -64,7 +63,6 @@ macro_rules! over_lanes {
                             results[lane] = $body;
                         }
                         <$result as Lane>::write(wave, &operands.dest, &results);
-                        Ok(())
                     }
                     Some(Operation {
                         run: run::<W>,

@@ -5,7 +5,6 @@
 //! the operands of the lower and the upper result.
 
 use super::{NONE, Operands, Run};
-use crate::Fault;
 use crate::wave::{Lane, Place, Source, Wave};
 
 /// What runs a packed instruction, how many operands it reads, and whether its numbers have 32
@@ -13,7 +12,7 @@ use crate::wave::{Lane, Place, Source, Wave};
 pub(crate) fn find<const W: usize>(name: &str) -> Option<(Run<W>, usize, bool)> {
     macro_rules! of {
         ($of:ident, $operands:literal, $wide:literal, $compute:expr) => {{
-            fn run<const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), Fault> {
+            fn run<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
                 $of(wave, operands, $compute)
             }
             Some((run::<W> as Run<W>, $operands, $wide))
@@ -71,7 +70,7 @@ fn halves<const W: usize>(
     wave: &mut Wave<W>,
     operands: &Operands,
     compute: fn(u16, u16, u16) -> u16,
-) -> Result<(), Fault> {
+) {
     let words: [[u32; W]; 3] = std::array::from_fn(|at| wave.words(source(operands, at)));
     let half = |result: usize, at: usize, lane: usize| match choice(operands, result, at).0 {
         true => (words[at][lane] >> 16) as u16,
@@ -85,7 +84,6 @@ fn halves<const W: usize>(
         of(0) | of(1) << 16
     });
     u32::write(wave, &operands.dest, &results);
-    Ok(())
 }
 
 /// One half of a pair of 32 bits. Scalar pairs and constants: a constant is both halves of itself.
@@ -103,7 +101,7 @@ fn floats<const W: usize>(
     wave: &mut Wave<W>,
     operands: &Operands,
     compute: fn(f32, f32, f32) -> f32,
-) -> Result<(), Fault> {
+) {
     let result = |result: usize| -> [f32; W] {
         let operand = |at: usize| -> [f32; W] {
             let (upper, negated) = choice(operands, result, at);
@@ -116,14 +114,12 @@ fn floats<const W: usize>(
     let (low, high) = (result(0), result(1));
     wave.write(operands.dest.at, &low.map(f32::to_bits));
     wave.write(operands.dest.at + 1, &high.map(f32::to_bits));
-    Ok(())
 }
 
 /// The lower result from the first operand, the upper one from the second.
-fn moved<const W: usize>(wave: &mut Wave<W>, operands: &Operands) -> Result<(), Fault> {
+fn moved<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
     let low = word_of(wave, source(operands, 0), choice(operands, 0, 0).0);
     let high = word_of(wave, source(operands, 1), choice(operands, 0, 1).0);
     wave.write(operands.dest.at, &low);
     wave.write(operands.dest.at + 1, &high);
-    Ok(())
 }

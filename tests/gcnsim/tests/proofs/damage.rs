@@ -163,7 +163,9 @@ fn is_equal(before: &str, now: &str) -> bool {
         .strip_prefix(before)
         .and_then(|rest| rest.strip_prefix(" offset:"))
     {
-        let wraps = offset.parse().is_ok_and(|offset: u32| offset % 256 == 0);
+        let wraps = offset
+            .parse()
+            .is_ok_and(|offset: u32| offset.is_multiple_of(256));
         return before.starts_with("ds_bpermute") && wraps;
     }
     // The carry goes elsewhere, and nobody takes it or it is 0: the lower half of an address moves

@@ -35,11 +35,11 @@ pub(crate) fn check(program: &Program, count: usize, position: Position) -> Resu
     Ok(values)
 }
 
-fn f(bits: u32) -> f32 {
+pub(crate) fn f(bits: u32) -> f32 {
     f32::from_bits(bits)
 }
 
-fn d(bits: u64) -> f64 {
+pub(crate) fn d(bits: u64) -> f64 {
     f64::from_bits(bits)
 }
 
@@ -57,11 +57,11 @@ macro_rules! extreme {
     }};
 }
 
-fn min(a: f32, b: f32) -> f32 {
+pub(crate) fn min(a: f32, b: f32) -> f32 {
     extreme!(a, b, <)
 }
 
-fn max(a: f32, b: f32) -> f32 {
+pub(crate) fn max(a: f32, b: f32) -> f32 {
     extreme!(a, b, >)
 }
 

@@ -95,10 +95,10 @@ const WORDS: &[Column<u32>] = &[
     ("sub", |a, b, _| a.wrapping_sub(b)),
     ("mul", |a, b, _| a.wrapping_mul(b)),
     ("mul_high_unsigned", |a, b, _| {
-        (u64::from(a) * u64::from(b) >> 32) as u32
+        ((u64::from(a) * u64::from(b)) >> 32) as u32
     }),
     ("mul_high_signed", |a, b, _| {
-        (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32
+        ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32
     }),
     ("div_unsigned", |a, b, _| a / divisor(b)),
     ("div_signed", |a, b, _| {
@@ -145,10 +145,10 @@ const WORDS: &[Column<u32>] = &[
         (low(a).wrapping_mul(low(b)) as u32).wrapping_add(c)
     }),
     ("mul_24_high_signed", |a, b, _| {
-        (i64::from(low(a)) * i64::from(low(b)) >> 32) as u32
+        ((i64::from(low(a)) * i64::from(low(b))) >> 32) as u32
     }),
     ("mul_24_high", |a, b, _| {
-        (u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff) >> 32) as u32
+        ((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) >> 32) as u32
     }),
     ("mul_24_signed", |a, b, _| {
         low(a).wrapping_mul(low(b)) as u32
@@ -270,10 +270,10 @@ const WIDE: &[Column<u64>] = &[
         (i64::from(a as i32) * i64::from(b as i32)).wrapping_add(c as i64) as u64
     }),
     ("mul_high_unsigned", |a, b, _| {
-        (u128::from(a) * u128::from(b) >> 64) as u64
+        ((u128::from(a) * u128::from(b)) >> 64) as u64
     }),
     ("mul_high_signed", |a, b, _| {
-        (i128::from(a as i64) * i128::from(b as i64) >> 64) as u64
+        ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64
     }),
     ("div_unsigned", |a, b, _| a / divisor_wide(b)),
     ("div_signed", |a, b, _| {
@@ -372,8 +372,13 @@ const WIDEST: &[Column<u64>] = &halves! {
     "less_signed": signed, |a, b, c| a.min(b);
 };
 
+/// The lower 16 bits.
+pub(crate) fn low_half(a: u32) -> u32 {
+    a & 0xffff
+}
+
 /// Each half of a pair by itself.
-fn pair(a: u32, b: u32, operation: fn(u16, u16) -> u16) -> u32 {
+pub(crate) fn pair(a: u32, b: u32, operation: fn(u16, u16) -> u16) -> u32 {
     let low = operation(a as u16, b as u16);
     u32::from(low) | u32::from(operation((a >> 16) as u16, (b >> 16) as u16)) << 16
 }

@@ -14,6 +14,7 @@ mod device;
 mod floats;
 mod frames;
 mod freedom;
+mod instructions;
 mod integers;
 mod memory;
 mod operands;
@@ -90,6 +91,7 @@ fn cases() -> Vec<Trial> {
     for target in FAMILIES.map(Target) {
         let name = |check| format!("{}::{check}", target.0);
         cases.push(case(name("uniform"), move || uniform(target)));
+        cases.push(case(name("instructions"), move || single(target)));
         cases.push(case(name("defects"), move || defects::check(target)));
         cases.push(case(name("freedom"), move || freedom::check(target)));
     }
@@ -115,8 +117,13 @@ fn uniform(target: Target) -> Result<u64, String> {
         let image = image(unit, target, &["-DUNIFORM"])?;
         decode(&image).map_err(|error| error.to_string())
     };
-    let values = integers::check(&program("integers")?, OPERANDS, Position::Block)?;
-    Ok(values + floats::check(&program("floats")?, OPERANDS, Position::Block)?)
+    let values = integers::check(&program("integers")?, OPERANDS / 2, Position::Block)?;
+    Ok(values + floats::check(&program("floats")?, OPERANDS / 2, Position::Block)?)
+}
+
+/// Instructions that the units have not.
+fn single(target: Target) -> Result<u64, String> {
+    instructions::check(&program("instructions", target)?, OPERANDS)
 }
 
 /// A case that compares values and returns how many.

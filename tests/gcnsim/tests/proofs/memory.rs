@@ -62,6 +62,9 @@ fn widths(program: &Program, blocks: u32, options: &Options) -> Result<u64, Stri
         put(85, &own[33..35]);
         put(88, &far[i + 5000].to_le_bytes());
         put(92, &far[extra - i].to_le_bytes());
+        put(104, &[own[8], own[9], own[52], own[53]]);
+        let sign = if own[61] & 0x80 == 0 { 0 } else { 0xff };
+        put(108, &[own[61], sign, own[10], own[11]]);
         put(96, &uniform[extra].to_le_bytes());
         let block = i / BLOCK as usize + 1;
         put(112, &uniform[block * 2].to_le_bytes());

@@ -161,7 +161,9 @@ fn columns<T: Copy>(count: usize, seed: u64, edges: &[T], draw: impl Fn(u64) -> 
             match (i < crossed, column) {
                 (true, 0) => edges[pair % edges.len()],
                 (true, 1) => edges[pair / edges.len()],
-                (true, _) if i % 3 != 0 => edges[random(column, i) as usize % edges.len()],
+                (true, _) if !i.is_multiple_of(3) => {
+                    edges[random(column, i) as usize % edges.len()]
+                }
                 _ => draw(random(column, i)),
             }
         };

@@ -133,7 +133,14 @@ fn load(image: &[u8]) -> Answer<Handle> {
     if let Some(code) = settings.refuse_modules {
         return Err(code);
     }
-    let (mut module, target) = code_object::load(image, &settings.gfx, settings.rocm)?;
+    let loaded = code_object::load(image, &settings.gfx, settings.rocm);
+    if settings.engine != Engine::Host && matches!(loaded, Err(Code::NO_BINARY)) {
+        let (target, gfx) = (code_object::target(image), &settings.gfx);
+        sim().complain(format!(
+            "a code object for {target} on a device that is {gfx}"
+        ));
+    }
+    let (mut module, target) = loaded?;
     if settings.engine != Engine::Host {
         let program = Program::load(image).map_err(|error| {
             sim().complain(error.to_string());

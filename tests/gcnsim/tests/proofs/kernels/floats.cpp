@@ -10,7 +10,6 @@ VX_KERNEL(floats_32, BLOCK, Args) {
     i32 power = (i32)bits(c) % 300;
     VX_GLOBAL u32 *out = vx_at<u32>(args.out);
     u32 slot = 0;
-#define PUTF(name, value) PUT(name, bits((float)(value)))
     PUTF(add, a + b);
     PUTF(sub, a - b);
     PUTF(mul, a * b);
@@ -85,7 +84,6 @@ VX_KERNEL(floats_64, BLOCK, Args) {
     i32 power = (i32)(bits(c) >> 20) % 2200;
     VX_GLOBAL u64 *out = vx_at<u64>(args.out);
     u32 slot = 0;
-#define PUTD(name, value) PUT(name, bits((double)(value)))
     PUTD(add, a + b);
     PUTD(sub, a - b);
     PUTD(mul, a * b);

@@ -24,6 +24,8 @@ struct Args {
 #define POSITION() GLOBAL_ID()
 #endif
 #define PUT(name, value) out[slot++ * args.n + i] = (value)
+#define PUTF(name, value) PUT(name, bits((float)(value)))
+#define PUTD(name, value) PUT(name, bits((double)(value)))
 #define OWN extern "C" __attribute__((amdgpu_kernel, visibility("protected")))
 
 VX_INLINE u32 bits(float x) { return __builtin_bit_cast(u32, x); }
