@@ -69,6 +69,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     tools()?;
     let folder = program::target().join("kernel-tests");
     fs::create_dir_all(&folder)?;
+    let folder = folder.canonicalize()?;
     let kernel = kernel::ready(&folder.join("kernel"))?;
     let source = workspace_root().join("tests/guest/module");
     let own = module::build(&kernel, &source, &folder.join("module"))?;

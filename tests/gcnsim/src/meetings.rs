@@ -1,4 +1,6 @@
-//! Who accessed a byte of memory in a launch.
+//! Who accessed a byte of memory in a launch, where [`Options::exclusive`] asks for it.
+//!
+//! [`Options::exclusive`]: crate::Options::exclusive
 //!
 //! Blocks run one after the other here, so that one which takes what another wrote, or writes over
 //! it, would often give the same result each time. On hardware nothing orders them, and a barrier
@@ -78,6 +80,10 @@ impl Meetings {
             }
             let words = pages[page].get_or_insert_with(|| vec![Word::default(); PAGE].into());
             let end = to.min((next & !3) + 4);
+            if end - next == 4 && !access.write && words[word].is_mine(by) {
+                next = end;
+                continue;
+            }
             for byte in next..end {
                 if let Some((wave, instruction)) = words[word].meet(by, byte % 4, access.write) {
                     return Err(Met {
@@ -94,6 +100,20 @@ impl Meetings {
 }
 
 impl Word {
+    /// Most accesses read whole words that none has written: whether this is one, noted if it is
+    /// the first or by the same wave.
+    #[inline]
+    fn is_mine(&mut self, by: &By) -> bool {
+        let [first, _] = &mut self.readers;
+        if self.writers != [0; 4] {
+            return false;
+        }
+        if *first == [0; 4] {
+            (*first, self.read[0]) = ([by.wave; 4], by.instruction);
+        }
+        *first == [by.wave; 4]
+    }
+
     /// Notes an access of a byte; the other wave and its instruction if both meet.
     #[inline]
     fn meet(&mut self, by: &By, byte: usize, write: bool) -> Option<(u32, u32)> {

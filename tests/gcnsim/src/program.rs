@@ -38,6 +38,10 @@ pub struct Options {
     pub poison: u8,
     /// Addresses to watch: which instruction wrote there last comes with [`Counts::written`].
     pub watch: Option<Range<u64>>,
+    /// Whether two waves that access a byte of memory, one of them writing, are an error unless both
+    /// do so by atomics. Programs that hand data over within a launch, by a load in front of a
+    /// compare-and-swap or by fences, are right and yet refused then.
+    pub exclusive: bool,
     /// Instructions after which a wave that jumps is taken to run for ever.
     pub most_instructions: u64,
 }
@@ -50,6 +54,7 @@ impl Default for Options {
             estimates: Estimates::Nearest,
             poison: 0xa5,
             watch: None,
+            exclusive: false,
             most_instructions: 1 << 30,
         }
     }

@@ -104,11 +104,14 @@ fn suite(name: &str, file: PathBuf, filter: Option<&str>) -> Program {
         "--color=never",
         "--show-output",
     ];
+    // What takes the kernel seconds runs when it is asked for.
+    let slow = filter.is_none().then_some("--skip=slow::");
     Program {
         name: name.to_owned(),
         file,
         arguments: options
             .into_iter()
+            .chain(slow)
             .chain(filter)
             .map(str::to_owned)
             .collect(),
