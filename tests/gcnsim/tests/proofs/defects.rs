@@ -199,11 +199,19 @@ fn meetings(rig: &Rig) -> Result<(), String> {
             .buffer(&mut out)
             .number(0)
             .number(0);
-        let options = Options::default();
-        let run = |blocks| launch(&rig.program, kernel, blocks, 32, &arguments, &options);
-        run(1).map_err(|error| error.to_string())?;
+        let run = |blocks, exclusive| {
+            let options = Options {
+                exclusive,
+                ..Options::default()
+            };
+            launch(&rig.program, kernel, blocks, 32, &arguments, &options)
+        };
+        // One block meets nobody, and two are told on demand.
+        for (blocks, exclusive) in [(1, true), (2, false)] {
+            run(blocks, exclusive).map_err(|error| error.to_string())?;
+        }
         says(
-            run(2).map(|_| Vec::new()),
+            run(2, true).map(|_| Vec::new()),
             &format!(
                 "{kernel} at {:#x} `{}`, block [1, 0, 0], wave 0: wave 0 of block [0, 0, 0] at \
                  {:#x} `{}` accesses the byte at {start:#x} in the same launch, too, one of both \
