@@ -358,6 +358,7 @@ impl Tally {
         for (t, (found, wanted)) in values.iter().zip(clip.expected()).enumerate() {
             self.frames += 1;
             self.values += wanted.len() as u64;
+            assert_eq!(found.len(), wanted.len());
             for (column, (found, wanted)) in found.iter().zip(wanted).enumerate() {
                 if found == wanted {
                     continue;

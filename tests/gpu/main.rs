@@ -26,6 +26,7 @@ mod command;
 mod dispatches;
 mod failures;
 mod packages;
+mod releases;
 mod rounds;
 mod scores;
 mod streams;
@@ -86,6 +87,7 @@ fn cases() -> Vec<&'static Case> {
         &streams::DEFAULT_STREAM,
         &streams::HELD_BACK,
         &streams::WAITS,
+        &releases::CASE,
         &scores::CASE,
         &absence::CASE,
     ]

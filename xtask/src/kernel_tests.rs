@@ -69,10 +69,11 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     tools()?;
     let folder = program::target().join("kernel-tests");
     fs::create_dir_all(&folder)?;
+    let folder = folder.canonicalize()?;
     let kernel = kernel::ready(&folder.join("kernel"))?;
     let source = workspace_root().join("tests/guest/module");
     let own = module::build(&kernel, &source, &folder.join("module"))?;
-    let programs = programs::programs(settings.filter.as_deref())?;
+    let programs = programs::programs(settings.filter.as_deref(), &folder)?;
     let modules: Vec<_> = kernel.modules().chain(own).collect();
     let archive = folder.join("guest.cpio");
     fs::write(&archive, guest::pack(&modules, &programs)?)?;

@@ -90,6 +90,7 @@ impl FenceError {
     }
 
     /// This error, of the fence named. One that has a name keeps it.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(crate) fn of(self, fence: impl fmt::Display) -> FenceError {
         match self {
             FenceError::Of { .. } => self,
@@ -109,6 +110,7 @@ impl FenceError {
     }
 
     /// An export that no kernel or runtime offers.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(crate) fn no_export(from: FenceKind, to: FenceKind) -> FenceError {
         FenceError::Refused {
             what: to.to_string(),

@@ -18,8 +18,8 @@
 //! | sync_file | sync_file | host | - |
 //! | Metal shared event | - | - | - |
 //! | Win32 shared fence | - | - | - |
-//! | GL sync | gl | host | - |
-//! | Vulkan semaphore | vulkan | host | - |
+//! | GL sync | - | - | - |
+//! | Vulkan semaphore | - | - | - |
 //! | DRM syncobj | syncobj | host | host |
 //!
 //! A dma-buf brings the fences that its users left in it ([`dma_buf`]): exported they are a
@@ -203,19 +203,19 @@ pub const KINDS: [Rules; 11] = {
         ),
         row(
             FenceKind::GL_SYNC,
-            Some("gl"),
-            Some(Host),
             None,
-            "only the context that it is of can wait for it: make a fence of it there, with the \
-             module `gl`",
+            None,
+            None,
+            "only the context that it is of can wait for it: wait there, or hand over a sync_file \
+             made of it (EGL_ANDROID_native_fence_sync)",
         ),
         row(
             FenceKind::VULKAN_SEMAPHORE,
-            Some("vulkan"),
-            Some(Host),
             None,
-            "only the device that it is of can wait for it: make a fence of it there, with the \
-             module `vulkan`",
+            None,
+            None,
+            "only the device that it is of can wait for it: wait there, or hand over a sync_file \
+             exported from it (VK_KHR_external_semaphore_fd)",
         ),
         row(
             FenceKind::DRM_SYNCOBJ,
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn masks_are_of_what_the_table_offers() {
-        assert!(acquire_kinds().contains(FenceKind::GL_SYNC));
+        assert!(!acquire_kinds().contains(FenceKind::GL_SYNC));
         assert!(
             !release_kinds().contains(FenceKind::SYNC_FILE),
             "none can be made"
@@ -325,8 +325,7 @@ mod tests {
         for row in KINDS {
             let here = acquire_kinds().contains(row.kind);
             assert_eq!(here, row.acquire.is_some(), "{}", row.kind);
-            let refused = row.acquire != Some(Side::Host) || row.module == Some("gl");
-            let refused = refused || row.module == Some("vulkan");
+            let refused = row.acquire != Some(Side::Host);
             assert_eq!(row.refusal.is_empty(), !refused, "{}", row.kind);
         }
     }

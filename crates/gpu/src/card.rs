@@ -20,6 +20,8 @@ pub(crate) struct Card {
     module: Module,
     /// Where a caller's work and ours meet: acquire fences are waited for here.
     library: Stream,
+    /// Where release events are recorded. Nothing waits here.
+    releases: Stream,
     lost: OnceLock<RuntimeError>,
     runtime: Arc<dyn Runtime>,
 }
@@ -42,6 +44,7 @@ impl Card {
                 Some(handle) => unsafe { Stream::borrowed(&runtime, handle) },
                 None => Stream::new(&runtime)?,
             },
+            releases: Stream::new(&runtime)?,
             lost: OnceLock::new(),
             runtime,
         })
@@ -53,6 +56,10 @@ impl Card {
 
     pub(crate) fn library(&self) -> &Stream {
         &self.library
+    }
+
+    pub(crate) fn releases(&self) -> &Stream {
+        &self.releases
     }
 
     /// Makes the device current, unless it was lost.

@@ -3,6 +3,8 @@
 //! Planar frames behind device pointers are taken in, with nothing to wait for or with an event
 //! of the device's runtime; every other kind of memory or fence is refused by name.
 //!
+//! Fences that tell the producer when its memory is free again: [`crate::release`].
+//!
 //! What must stay true: the wait for the producer's fence is enqueued, on the library's stream,
 //! before [`import`](Importer::import) returns, so the producer may destroy the fence then; all
 //! fields at fault are told, the first of them as the subject. One stream waits for all producers:
@@ -18,6 +20,7 @@ use vmafx_api::{
 
 use crate::args::Plane;
 use crate::card::Card;
+use crate::release::{Handed, Release};
 use crate::resources::Event;
 use crate::runtime::{EventHandle, Fault, RuntimeError};
 
@@ -29,6 +32,7 @@ pub(crate) struct GpuFrame {
     planes: [Plane; 3],
     /// Reached when the producer's work is complete.
     ready: Option<Arc<Event>>,
+    release: Release,
 }
 
 impl GpuFrame {
@@ -51,10 +55,7 @@ impl DeviceFrameImpl for GpuFrame {
     }
 
     fn release_fence(&self, kind: FenceKind) -> Result<NativeFence, ApiError> {
-        let message = format!(
-            "{kind} cannot be signalled yet; the memory is free when the frame has been released"
-        );
-        Err(ApiError::new(Status::NOT_SUPPORTED, "kind", message))
+        self.release.fence(kind)
     }
 }
 
@@ -64,11 +65,16 @@ pub(crate) struct Importer {
     card: Arc<Card>,
     /// The kind of the runtime's own events.
     event: FenceKind,
+    handed: Arc<Handed>,
 }
 
 impl Importer {
     pub(crate) fn new(card: Arc<Card>, event: FenceKind) -> Self {
-        Importer { card, event }
+        Importer {
+            card,
+            event,
+            handed: Arc::new(Handed::new(event)),
+        }
     }
 
     /// Whether a fence is one that this device can wait for.
@@ -214,12 +220,16 @@ impl ImportImpl for Importer {
             format,
             planes,
             ready,
+            release: Release::new(&self.card, &self.handed),
         }))
     }
 
     fn fence_poll(&self, fence: &NativeFence) -> Result<FenceState, ApiError> {
         if fence.kind() == FenceKind::NONE {
             return Ok(FenceState::Signalled);
+        }
+        if let Some(answer) = self.handed.poll(&self.card, fence) {
+            return answer;
         }
         let event = self.own_event(fence, "fence")?;
         let _current = self.card.enter()?;
@@ -232,6 +242,9 @@ impl ImportImpl for Importer {
     }
 
     fn fence_wait(&self, fence: &NativeFence, timeout: Duration) -> Result<(), ApiError> {
+        if let Some(answer) = self.handed.wait(&self.card, fence, timeout) {
+            return answer;
+        }
         let reached = || Ok::<_, ApiError>(self.fence_poll(fence)? == FenceState::Signalled);
         match vmafx_fences::wait_until(timeout, reached)? {
             true => Ok(()),
@@ -244,8 +257,8 @@ impl ImportImpl for Importer {
         Err(ApiError::new(Status::NOT_SUPPORTED, "kind", message))
     }
 
-    fn fence_destroy(&self, _fence: NativeFence) {
-        // This device hands out no fences.
+    fn fence_destroy(&self, fence: NativeFence) {
+        self.handed.destroy(&fence);
     }
 }
 

@@ -27,6 +27,7 @@ mod frame;
 pub mod library;
 mod objects;
 mod plan;
+mod release;
 mod resources;
 pub mod runtime;
 mod slot;

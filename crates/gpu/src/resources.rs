@@ -201,6 +201,39 @@ impl Drop for Event {
     }
 }
 
+/// An event that nobody can wait for, because it was never recorded.
+#[derive(Debug)]
+pub(crate) struct Unrecorded(Event);
+
+/// An event that was recorded once and will not be recorded again.
+#[derive(Debug)]
+pub(crate) struct Recorded(Event);
+
+impl Unrecorded {
+    pub(crate) fn new(runtime: &Arc<dyn Runtime>) -> Answer<Self> {
+        Event::new(runtime).map(Unrecorded)
+    }
+
+    /// The runtime's number of it.
+    pub(crate) fn number(&self) -> usize {
+        self.0.handle.0
+    }
+
+    /// Moves it to the end of the stream's work so far.
+    pub(crate) fn record(self, stream: &Stream) -> Answer<Recorded> {
+        self.0.record(stream)?;
+        Ok(Recorded(self.0))
+    }
+}
+
+impl Recorded {
+    /// Whether it has been reached. The device is current.
+    pub(crate) fn reached(&self) -> Answer<bool> {
+        // SAFETY: the event is alive.
+        unsafe { self.0.runtime.reached(self.0.handle) }
+    }
+}
+
 /// Memory of the device.
 #[derive(Debug)]
 pub(crate) struct DeviceMemory {

@@ -47,6 +47,18 @@ impl<const W: usize> Code<W> {
             let what = format!("no instruction at its entry, {first:#x}");
             return Err(unmodelled(what));
         }
+        let mut next = first;
+        for line in &lines {
+            if line.address != next {
+                let what = format!("no instruction at {next:#x}, but at {:#x}", line.address);
+                return Err(unmodelled(what));
+            }
+            next += 4 * line.encoding.split_whitespace().count() as u64;
+        }
+        if next != first.saturating_add(size) {
+            let what = format!("instructions up to {next:#x} of code of {size} bytes");
+            return Err(unmodelled(what));
+        }
         let places: BTreeMap<u64, usize> = lines
             .iter()
             .enumerate()
@@ -96,7 +108,7 @@ impl<const W: usize> Code<W> {
         }
         // What follows the last instruction is outside the kernel.
         steps.push(Step::Jump(crate::decode::When::Always, usize::MAX));
-        let end = first + size;
+        let end = next;
         let mut lines: Vec<(u64, String)> = lines
             .iter()
             .map(|line| (line.address, line.text.to_owned()))

@@ -32,7 +32,7 @@ impl Family {
         let major = if is_generic {
             number
         } else {
-            number.get(..number.len() - 2)?
+            number.get(..number.len().checked_sub(2)?)?
         };
         let major: u32 = major.parse().ok()?;
         let packed9 = [
@@ -133,7 +133,7 @@ impl<const W: usize> Step<W> {
     /// What of it is not known.
     pub(crate) fn decode(text: &str, family: &Family) -> Result<Self, String> {
         if let Some((first, second)) = text.split_once(" :: ") {
-            return Self::dual(first, second);
+            return Self::dual(first, second, family);
         }
         let mut text = Text::parse(text);
         if NOTHING.contains(&text.name) || text.name.starts_with("s_wait") {
@@ -251,6 +251,9 @@ impl<const W: usize> Step<W> {
 
     fn vector(text: &mut Text<'_>, family: &Family) -> Result<Self, String> {
         let moves = Moves::decode(text)?;
+        if moves.is_some() && text.name.starts_with("v_cmpx") {
+            return Err("a moved operand of what writes exec".to_owned());
+        }
         let (run, mut operands) = vector_operands::<W>(text, family)?;
         let Some(mut moves) = moves else {
             return Ok(Self::Lanes(run, Box::new(operands)));
@@ -260,18 +263,12 @@ impl<const W: usize> Step<W> {
         Ok(Self::Moved(Box::new(moves), run, Box::new(operands)))
     }
 
-    fn dual(first: &str, second: &str) -> Result<Self, String> {
-        let family = Family {
-            gfx9: false,
-            signed_offsets: false,
-            packed_threads: true,
-            blocks_in_ttmp: false,
-        };
+    fn dual(first: &str, second: &str, family: &Family) -> Result<Self, String> {
         let half = |text: &str| {
             let bare = text.trim().strip_prefix("v_dual_").ok_or("mnemonic")?;
             let single = format!("v_{bare}");
             let mut text = Text::parse(&single);
-            let half = vector_operands::<W>(&mut text, &family)?;
+            let half = vector_operands::<W>(&mut text, family)?;
             text.finish()?;
             Ok::<_, String>(half)
         };
@@ -346,13 +343,6 @@ fn vector_operands<const W: usize>(
 ) -> Result<(Run<W>, Operands), String> {
     let mut selection = Selection::take(text)?;
     let clamps = text.take("clamp").is_some();
-    let scale = match text.take("mul").or(text.take("div")) {
-        None => 0,
-        Some("2") if text.name.contains("div") => return Err("modifier div".to_owned()),
-        Some("2") => 1,
-        Some("4") => 2,
-        Some(other) => return Err(format!("modifier mul:{other}")),
-    };
     let name = match clamps {
         true => format!("{} clamp", text.name),
         false => text.name.to_owned(),
@@ -370,11 +360,17 @@ fn vector_operands<const W: usize>(
         selection: &mut selection,
         at: 0,
     };
+    let saturates_not = || match clamps {
+        true => Err("modifier clamp".to_owned()),
+        false => Ok(()),
+    };
     if let Some((run, shape)) = lanes::find::<W>(reader.text.name) {
+        saturates_not()?;
         reader.lanes(&mut operands, shape, family)?;
         return reader.end(run, operands);
     }
     if let Some((run, carries)) = carry::find::<W>(reader.text.name) {
+        saturates_not()?;
         reader.dest(&mut operands, Kind::U32, family)?;
         operands.scalar = reader.scalar()?;
         reader.sources(&mut operands, &[Kind::U32; 2])?;
@@ -382,6 +378,7 @@ fn vector_operands<const W: usize>(
         return reader.end(run, operands);
     }
     if let Some(run) = carry::find_wide::<W>(reader.text.name) {
+        saturates_not()?;
         reader.dest(&mut operands, Kind::U64, family)?;
         operands.scalar = reader.scalar()?;
         let third = match reader.text.name.contains("i64") {
@@ -393,7 +390,9 @@ fn vector_operands<const W: usize>(
     }
     if let Some((run, kind)) = division::find::<W>(reader.text.name) {
         reader.dest(&mut operands, kind, family)?;
+        operands.dest.clamp = clamps;
         if reader.text.name.starts_with("v_div_scale") {
+            saturates_not()?;
             operands.scalar = reader.scalar()?;
         }
         reader.sources(&mut operands, &[kind; 3])?;
@@ -402,7 +401,6 @@ fn vector_operands<const W: usize>(
     if let Some((run, kind)) = division::find_estimate::<W>(reader.text.name) {
         reader.dest(&mut operands, kind, family)?;
         operands.dest.clamp = clamps;
-        operands.dest.scale = scale;
         reader.sources(&mut operands, &[kind])?;
         return reader.end(run, operands);
     }
@@ -425,12 +423,11 @@ fn vector_operands<const W: usize>(
         ),
     };
     let is_float = [Kind::F32, Kind::F64].contains(&operation.result);
-    if (is_clamped || scale != 0) && !is_float {
+    if is_clamped && !is_float {
         return Err("modifier clamp".to_owned());
     }
     reader.dest(&mut operands, operation.result, family)?;
     operands.dest.clamp = is_clamped || accumulates && clamps;
-    operands.dest.scale = scale;
     let read = operation.sources.len() - usize::from(accumulates);
     reader.sources(&mut operands, &operation.sources[..read])?;
     if accumulates {
@@ -465,6 +462,7 @@ fn comparison<const W: usize>(
         selection.apply(&mut source, at, *kind)?;
         operands.add(source, *kind);
     }
+    selection.finish()?;
     Ok((run, operands))
 }
 
@@ -478,6 +476,8 @@ struct Selection<'a> {
     negated: [Vec<u8>; 2],
     /// The halves stand beside the registers, so the list repeats them.
     named: bool,
+    /// Whether an operand asked for its half.
+    asked: std::cell::Cell<bool>,
 }
 
 impl<'a> Selection<'a> {
@@ -499,13 +499,26 @@ impl<'a> Selection<'a> {
                 text.list("neg_hi")?.unwrap_or_default(),
             ],
             named,
+            asked: std::cell::Cell::new(false),
         })
+    }
+
+    /// That no list is left which nobody asked for.
+    fn finish(&self) -> Result<(), String> {
+        let given = self.low.is_some()
+            || self.high.is_some()
+            || self.negated.iter().any(|list| !list.is_empty());
+        match given && !self.asked.get() && !self.named {
+            true => Err("modifier op_sel".to_owned()),
+            false => Ok(()),
+        }
     }
 
     fn apply(&self, source: &mut Source, at: usize, kind: Kind) -> Result<(), String> {
         if let Some(part) = self.sources.get(at).copied().flatten() {
             source.part = part_named(part)?;
         }
+        self.asked.set(self.asked.get() || kind == Kind::U16);
         if kind == Kind::U16
             && !self.named
             && let Some(half) = self.low.as_ref().and_then(|list| list.get(at))
@@ -517,6 +530,7 @@ impl<'a> Selection<'a> {
 
     /// As [`packed`] has it.
     fn packed(&self, operands: usize) -> Result<u32, String> {
+        self.asked.set(true);
         let mut number = 0;
         for at in 0..operands {
             let of = |list: &Option<Vec<u8>>, default: u8| {
@@ -661,6 +675,7 @@ impl Reader<'_, '_> {
         run: Run<W>,
         operands: Operands,
     ) -> Result<(Run<W>, Operands), String> {
+        self.selection.finish()?;
         match self.at == self.text.operands.len() {
             true => Ok((run, operands)),
             false => Err(format!("{} operands", self.text.operands.len())),

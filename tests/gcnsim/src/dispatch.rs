@@ -20,6 +20,7 @@ pub(crate) struct Context<'a> {
     pub(crate) memory: &'a Memory,
     pub(crate) lds: Lds,
     meetings: &'a Mutex<Meetings>,
+    exclusive: bool,
     grid: [u32; 3],
     waves: u32,
     /// The number of the instruction that runs.
@@ -52,6 +53,9 @@ impl<'a> Context<'a> {
         }
         if access.write && self.watch.is_some_and(|watch| access.touch(watch)) {
             self.written = Some(self.instruction);
+        }
+        if !self.exclusive {
+            return Ok(());
         }
         let by = By {
             wave: wave.of_all,
@@ -165,6 +169,7 @@ impl<const W: usize> Launch<'_, W> {
             memory: &self.memory,
             lds: Lds::new(self.kernel.lds as usize),
             meetings,
+            exclusive: self.options.exclusive,
             grid: self.grid,
             waves: of_block,
             instruction: 0,

@@ -170,9 +170,6 @@ pub enum Fault {
         /// The target.
         to: u64,
     },
-    /// Waves that wait for each other for ever.
-    #[error("waits at a barrier that other waves have left: {0}")]
-    Stuck(String),
     /// More instructions than a launch may take.
     #[error("the wave has executed {0} instructions and has not ended")]
     Endless(u64),

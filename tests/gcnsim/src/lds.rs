@@ -20,14 +20,15 @@ pub(crate) struct Lds {
 struct Word {
     /// Barriers that had been passed.
     epoch: u32,
-    /// Number of the wave that wrote each byte, plus 1; 0 for none.
-    writers: [u8; 4],
+    /// Numbers of the first two waves that wrote each byte, plus 1; 0 for none. There is a second
+    /// one only where all wrote by atomics.
+    writers: [[u8; 4]; 2],
     /// A bit for each wave that read a byte.
     readers: [u32; 4],
-    /// Whether the writes were atomic.
-    atomic: bool,
-    /// The instructions that wrote and read last.
-    wrote: u32,
+    /// Whether a write was none by an atomic.
+    plain: bool,
+    /// The instructions by which either wave wrote last, and that read last.
+    wrote: [u32; 2],
     read: u32,
 }
 
@@ -169,24 +170,27 @@ impl Word {
         }
         let (me, bit) = (by.wave as u8 + 1, 1 << by.wave);
         // Most accesses are of whole words that no other wave has touched.
-        let written_by_me = self.writers == [0; 4] || self.writers == [me; 4];
-        if bytes.len() == 4 && written_by_me {
+        let [first, second] = self.writers;
+        if bytes.len() == 4 && (first == [0; 4] || first == [me; 4]) && second == [0; 4] {
             if how == How::Read {
                 self.readers = self.readers.map(|readers| readers | bit);
                 self.read = by.instruction;
                 return None;
             }
             if self.readers.iter().all(|readers| readers & !bit == 0) {
-                self.writers = [me; 4];
-                (self.wrote, self.atomic) = (by.instruction, how == How::Atomic);
+                self.writers[0] = [me; 4];
+                self.wrote[0] = by.instruction;
+                self.plain |= how == How::Write;
                 return None;
             }
         }
+        let ordered = how == How::Atomic && !self.plain;
         for byte in bytes {
-            let writer = self.writers[byte];
-            let ordered = how == How::Atomic && self.atomic;
-            if writer != 0 && writer != me && !ordered {
-                return Some((u32::from(writer) - 1, self.wrote));
+            for (writers, wrote) in self.writers.iter().zip(self.wrote) {
+                let writer = writers[byte];
+                if writer != 0 && writer != me && !ordered {
+                    return Some((u32::from(writer) - 1, wrote));
+                }
             }
             if how == How::Read {
                 self.readers[byte] |= bit;
@@ -196,11 +200,17 @@ impl Word {
             if others != 0 {
                 return Some((others.trailing_zeros(), self.read));
             }
-            self.writers[byte] = me;
+            for (writers, wrote) in self.writers.iter_mut().zip(&mut self.wrote) {
+                if writers[byte] == 0 || writers[byte] == me {
+                    (writers[byte], *wrote) = (me, by.instruction);
+                    break;
+                }
+            }
         }
         match how {
             How::Read => self.read = by.instruction,
-            _ => (self.wrote, self.atomic) = (by.instruction, how == How::Atomic),
+            How::Write => self.plain = true,
+            How::Atomic => {}
         }
         None
     }
@@ -253,6 +263,22 @@ mod tests {
         assert!(lds.read(&by(0, 1, 3), 0, 4).is_err());
         assert_eq!(lds.read(&by(0, 2, 3), 0, 4).unwrap()[0], 2);
         assert!(lds.change(&by(1, 2, 4), 0, 4, add).is_err());
+        // One's own atomic makes a plain write no atomic.
+        lds.write(&by(0, 5, 5), 0, 4, &[0; 4]).unwrap();
+        lds.change(&by(0, 5, 6), 0, 4, add).unwrap();
+        let met = |wave, instruction| {
+            Refused::Met(Met {
+                at: 0,
+                wave,
+                instruction,
+            })
+        };
+        assert_eq!(lds.change(&by(1, 5, 7), 0, 4, add), Err(met(0, 6)));
+        // The last of several atomics may not read what the others made.
+        lds.change(&by(0, 6, 8), 0, 4, add).unwrap();
+        lds.change(&by(1, 6, 9), 0, 4, add).unwrap();
+        assert_eq!(lds.read(&by(1, 6, 10), 0, 4), Err(met(0, 8)));
+        assert_eq!(lds.read(&by(0, 6, 11), 0, 4), Err(met(1, 9)));
         assert!(matches!(
             lds.change(&by(0, 3, 4), 2, 4, add),
             Err(Refused::Fault(Fault::Misaligned { at: 2, .. }))

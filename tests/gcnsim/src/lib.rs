@@ -12,8 +12,8 @@
 //! - an access outside the [`Memory`] that is handed in, or outside the block's LDS, is an error;
 //! - two waves that access the same word of LDS between the same two barriers, one of them
 //!   writing, are an error ([`Fault`] names both instructions): on hardware their order is luck;
-//! - so are two waves of a launch that access the same byte of memory, one of them writing, unless
-//!   both do so by atomics: data is handed over between launches, not within one;
+//! - where [`Options::exclusive`] asks for it, so are two waves of a launch that access the same
+//!   byte of memory, one of them writing, unless both do so by atomics;
 //! - registers and LDS hold poison before a kernel writes them, and LDS between blocks too;
 //! - an instruction that is not known, or a mode that is not modelled, is an error with its text;
 //!   none is passed over.

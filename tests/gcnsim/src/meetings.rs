@@ -1,4 +1,6 @@
-//! Who accessed a byte of memory in a launch.
+//! Who accessed a byte of memory in a launch, where [`Options::exclusive`] asks for it.
+//!
+//! [`Options::exclusive`]: crate::Options::exclusive
 //!
 //! Blocks run one after the other here, so that one which takes what another wrote, or writes over
 //! it, would often give the same result each time. On hardware nothing orders them, and a barrier
@@ -22,14 +24,15 @@ pub(crate) struct Meetings {
 /// Who accessed a word. Waves are numbers from 1 on, counted through all blocks; 0 is none.
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
-    /// The wave that wrote each byte last.
-    writers: [u32; 4],
+    /// The first two waves that wrote each byte; there is a second one only where all wrote by
+    /// atomics.
+    writers: [[u32; 4]; 2],
     /// The first two waves that read it: whoever writes, one of them is another.
     readers: [[u32; 4]; 2],
-    /// Whether the writes were atomic.
-    atomic: bool,
-    /// The instructions that wrote last, and that read first for either reader.
-    wrote: u32,
+    /// Whether a write was none by an atomic.
+    plain: bool,
+    /// The instructions by which either writer wrote last, and by which either reader read first.
+    wrote: [u32; 2],
     read: [u32; 2],
 }
 
@@ -78,6 +81,10 @@ impl Meetings {
             }
             let words = pages[page].get_or_insert_with(|| vec![Word::default(); PAGE].into());
             let end = to.min((next & !3) + 4);
+            if end - next == 4 && !access.write && words[word].is_mine(by) {
+                next = end;
+                continue;
+            }
             for byte in next..end {
                 if let Some((wave, instruction)) = words[word].meet(by, byte % 4, access.write) {
                     return Err(Met {
@@ -94,12 +101,29 @@ impl Meetings {
 }
 
 impl Word {
+    /// Most accesses read whole words that none has written: whether this is one, noted if it is
+    /// the first or by the same wave.
+    #[inline]
+    fn is_mine(&mut self, by: &By) -> bool {
+        let [first, _] = &mut self.readers;
+        if self.writers[0] != [0; 4] {
+            return false;
+        }
+        if *first == [0; 4] {
+            (*first, self.read[0]) = ([by.wave; 4], by.instruction);
+        }
+        *first == [by.wave; 4]
+    }
+
     /// Notes an access of a byte; the other wave and its instruction if both meet.
     #[inline]
     fn meet(&mut self, by: &By, byte: usize, write: bool) -> Option<(u32, u32)> {
-        let (me, writer) = (by.wave, self.writers[byte]);
-        if writer != 0 && writer != me && !(by.atomic && self.atomic) {
-            return Some((writer, self.wrote));
+        let me = by.wave;
+        for (writers, wrote) in self.writers.iter().zip(self.wrote) {
+            let writer = writers[byte];
+            if writer != 0 && writer != me && (self.plain || !by.atomic) {
+                return Some((writer, wrote));
+            }
         }
         if !write {
             for (readers, read) in self.readers.iter_mut().zip(&mut self.read) {
@@ -118,8 +142,13 @@ impl Word {
                 return Some((readers[byte], read));
             }
         }
-        self.writers[byte] = me;
-        (self.wrote, self.atomic) = (by.instruction, by.atomic);
+        for (writers, wrote) in self.writers.iter_mut().zip(&mut self.wrote) {
+            if writers[byte] == 0 || writers[byte] == me {
+                (writers[byte], *wrote) = (me, by.instruction);
+                break;
+            }
+        }
+        self.plain |= !by.atomic;
         None
     }
 }
@@ -187,8 +216,13 @@ mod tests {
         access(all, 2, (0x1008, 8), "atomic").unwrap();
         assert_eq!(access(all, 1, (0x1008, 8), "read"), met(0x1008, 2));
         assert_eq!(access(all, 1, (0x100c, 4), "write"), met(0x100c, 2));
+        assert_eq!(access(all, 2, (0x1008, 8), "read"), met(0x1008, 1));
         access(all, 3, (0x1010, 8), "read").unwrap();
         assert_eq!(access(all, 2, (0x1010, 8), "atomic"), met(0x1010, 3));
+        // One's own atomic makes a plain write no atomic.
+        access(all, 4, (0x1018, 8), "write").unwrap();
+        access(all, 4, (0x1018, 8), "atomic").unwrap();
+        assert_eq!(access(all, 5, (0x1018, 8), "atomic"), met(0x1018, 4));
     }
 
     #[test]

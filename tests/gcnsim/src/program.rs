@@ -38,6 +38,10 @@ pub struct Options {
     pub poison: u8,
     /// Addresses to watch: which instruction wrote there last comes with [`Counts::written`].
     pub watch: Option<Range<u64>>,
+    /// Whether two waves that access a byte of memory, one of them writing, are an error unless both
+    /// do so by atomics. Programs that hand data over within a launch, by a load in front of a
+    /// compare-and-swap or by fences, are right and yet refused then.
+    pub exclusive: bool,
     /// Instructions after which a wave that jumps is taken to run for ever.
     pub most_instructions: u64,
 }
@@ -50,6 +54,7 @@ impl Default for Options {
             estimates: Estimates::Nearest,
             poison: 0xa5,
             watch: None,
+            exclusive: false,
             most_instructions: 1 << 30,
         }
     }
@@ -146,6 +151,17 @@ impl Program {
             if kernel.descriptor.kernarg_preload != 0 {
                 return Err(unmodelled(kernel, "takes arguments in registers"));
             }
+            let most = [
+                ("LDS of a block", kernel.lds, 320 << 10),
+                ("scratch of a thread", kernel.scratch, 1 << 20),
+                ("arguments", kernel.kernarg, 64 << 10),
+            ];
+            for (what, bytes, most) in most {
+                if bytes > most {
+                    let what = format!("{bytes} bytes of {what}; the most are {most}");
+                    return Err(unmodelled(kernel, &what));
+                }
+            }
             if kernel.dynamic_stack {
                 return Err(unmodelled(kernel, "a stack that has no known end"));
             }
@@ -200,16 +216,16 @@ impl Program {
         let mut kernels = self.object.kernels.iter();
         let kernel = kernels.find(|k| k.name == kernel).ok_or_else(missing)?;
         check(kernel, grid, threads, args)?;
-        let arguments = arguments(kernel, grid, threads, args)?;
-        let packet = packet(kernel, grid, threads);
-        let region = |words: &[u64]| Region {
-            start: words.as_ptr() as u64,
+        let mut arguments = arguments(kernel, grid, threads, args)?;
+        let mut packet = packet(kernel, grid, threads);
+        let region = |words: &mut [u64]| Region {
+            start: words.as_mut_ptr() as u64,
             len: size_of_val(words) as u64,
             writable: false,
         };
-        let own = [region(&arguments), region(&packet)];
+        let own = [region(&mut arguments), region(&mut packet)];
         // SAFETY: the caller of `Memory::new` vouches for the memory, and both vectors stay as
-        // they are until the launch is over.
+        // they are, and are not referred to, until the launch is over.
         let memory = unsafe { memory.with(&own) };
         match decoded {
             Decoded::Wave32(code) => Launch {
@@ -254,7 +270,7 @@ fn check(kernel: &Kernel, grid: [u32; 3], threads: [u32; 3], args: &[u8]) -> Res
         ));
     }
     let count = threads.iter().map(|n| u64::from(*n)).product::<u64>();
-    if count == 0 || count > kernel.threads || threads.iter().any(|n| *n > 1024) {
+    if count == 0 || count > kernel.threads.min(1024) || threads.iter().any(|n| *n > 1024) {
         return wrong(format!(
             "blocks of {threads:?} threads; it takes 1 to {}",
             kernel.threads
@@ -265,7 +281,7 @@ fn check(kernel: &Kernel, grid: [u32; 3], threads: [u32; 3], args: &[u8]) -> Res
         .iter()
         .filter(|argument| !argument.is_hidden());
     let bytes = explicit
-        .map(|argument| argument.offset + argument.size)
+        .map(|argument| argument.offset.saturating_add(argument.size))
         .max();
     let bytes = bytes.unwrap_or(0);
     match args.len() as u64 == bytes {

@@ -335,8 +335,8 @@ impl Swizzle {
         Some(match (name, &numbers?[..]) {
             ("QUAD_PERM", &[a, b, c, d]) => Self::Quad([a, b, c, d]),
             ("SWAP", &[lanes]) => Self::Masks(31, 0, lanes),
-            ("REVERSE", &[lanes]) => Self::Masks(31, 0, lanes - 1),
-            ("BROADCAST", &[lanes, lane]) => Self::Masks(32 - lanes, lane, 0),
+            ("REVERSE", &[lanes]) => Self::Masks(31, 0, lanes.checked_sub(1)?),
+            ("BROADCAST", &[lanes, lane]) => Self::Masks(32u8.checked_sub(lanes)?, lane, 0),
             ("ROTATE", &[0, by]) => Self::Rotate(by as i8),
             ("ROTATE", &[1, by]) => Self::Rotate(-(by as i8)),
             _ => return None,

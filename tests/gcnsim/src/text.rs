@@ -146,7 +146,7 @@ pub(crate) fn vectors(text: &str) -> Option<(u16, u16)> {
         _ => return None,
     };
     let (low, high) = range(from)?;
-    (low < 512).then_some((first + low, high - low + 1))
+    (high < 512).then_some((first + low, high - low + 1))
 }
 
 /// `5` or `[4:7]`.

@@ -102,8 +102,6 @@ pub(crate) struct Dest {
     pub(crate) keeps: bool,
     /// Results of floating point are limited to 0 to 1.
     pub(crate) clamp: bool,
-    /// Power of two that results of floating point are multiplied with.
-    pub(crate) scale: i8,
 }
 
 impl<const W: usize> Wave<W> {
@@ -444,10 +442,6 @@ impl Lane for f32 {
     #[inline]
     fn write<const W: usize>(wave: &mut Wave<W>, to: &Dest, values: &[f32; W]) {
         let mut values = *values;
-        if to.scale != 0 {
-            let factor = 2f32.powi(to.scale.into());
-            values.iter_mut().for_each(|value| *value *= factor);
-        }
         if to.clamp {
             // Not a number becomes 0.
             let clamp = |value: f32| if value > 0.0 { value.min(1.0) } else { 0.0 };
@@ -497,10 +491,6 @@ impl Lane for f64 {
     #[inline]
     fn write<const W: usize>(wave: &mut Wave<W>, to: &Dest, values: &[f64; W]) {
         let mut values = *values;
-        if to.scale != 0 {
-            let factor = 2f64.powi(to.scale.into());
-            values.iter_mut().for_each(|value| *value *= factor);
-        }
         if to.clamp {
             let clamp = |value: f64| if value > 0.0 { value.min(1.0) } else { 0.0 };
             values.iter_mut().for_each(|value| *value = clamp(*value));

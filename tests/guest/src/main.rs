@@ -107,6 +107,7 @@ mod linux {
         say(results, &Said::Kernel(release.trim().to_owned()));
         let text = fs::read_to_string(PLAN).map_err(|error| format!("{PLAN}: {error}"))?;
         let plan: Plan = serde_json::from_str(&text).map_err(|error| format!("{PLAN}: {error}"))?;
+        let mut held = complaints(tainted()?);
         for module in &plan.modules {
             let flags = match module.ends_with(".ko") {
                 true => 0,
@@ -116,32 +117,40 @@ mod linux {
             finit_module(&file, c"", flags)
                 .map_err(|error| format!("{module} cannot be loaded: {error}"))?;
         }
-        let mut failed = false;
-        let mut held = complaints(tainted()?);
+        let mut failed = complained(&mut held, "while modules were loaded", results)?;
         for program in &plan.programs {
+            let name = &program.name;
             let before = count()?.0;
-            say(results, &Said::Begin(program.name.clone()));
+            say(results, &Said::Begin(name.clone()));
             let status = execute(program, results);
             failed |= status != "exit status: 0";
-            say(results, &Said::End(program.name.clone(), status));
+            say(results, &Said::End(name.clone(), status));
             let (after, list) = released(before)?;
             if after > before {
-                let name = &program.name;
                 let text = format!("{name} left {} dma-bufs behind", after - before);
                 say(results, &Said::Fault(text));
                 results.write_all(list.as_bytes())?;
                 failed = true;
             }
-            let now = complaints(tainted()?);
-            let new: Vec<_> = now.iter().filter(|text| !held.contains(text)).collect();
-            for text in new {
-                let text = format!("the kernel {text} during {}", program.name);
-                say(results, &Said::Fault(text));
-                failed = true;
-            }
-            held = now;
+            failed |= complained(&mut held, &format!("during {name}"), results)?;
         }
         Ok(failed)
+    }
+
+    /// Tells what the kernel holds against itself and did not before.
+    fn complained(
+        held: &mut Vec<&'static str>,
+        when: &str,
+        results: &mut File,
+    ) -> Result<bool, Failure> {
+        let now = complaints(tainted()?);
+        let new: Vec<_> = now.iter().filter(|text| !held.contains(text)).collect();
+        for text in &new {
+            say(results, &Said::Fault(format!("the kernel {text} {when}")));
+        }
+        let any = !new.is_empty();
+        *held = now;
+        Ok(any)
     }
 
     /// Runs a program to its end; how it ended.

@@ -109,6 +109,8 @@ impl Launch<'_> {
             estimates: self.settings.estimates,
             poison: POISON,
             watch: watch.map(|at| at..at + 1),
+            // Kernels hand data over between launches alone.
+            exclusive: true,
             ..gcnsim::Options::default()
         };
         let regions = reach.blocks().iter().map(|block| Region {

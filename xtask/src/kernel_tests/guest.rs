@@ -5,9 +5,8 @@
 //! where it is there it may not boot a stock kernel. What programs print comes over a virtual
 //! console of its own, the kernel's log goes to a file.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -115,7 +114,8 @@ pub(super) struct Ran {
     pub(super) tests: Duration,
 }
 
-/// Boots the guest and passes on what it prints until it ends, or `limit` does.
+/// Boots the guest and passes on what it prints until it ends, or `limit` does. The kernel's log
+/// goes to `log`.
 ///
 /// # Errors
 /// An emulator that cannot be run.
@@ -125,7 +125,6 @@ pub(super) fn run(
     log: &Path,
     limit: Duration,
 ) -> Result<Ran, Failure> {
-    let errors = log.with_extension("errors");
     let memory = MEMORY + 2 * fs::metadata(archive)?.len().div_ceil(1 << 20);
     let mut command = Command::new(EMULATOR);
     command
@@ -135,33 +134,36 @@ pub(super) fn run(
         .arg("-no-reboot")
         .args(["-device", "virtio-gpu-pci"])
         .args(["-serial", &format!("file:{}", log.display())])
-        .args([
-            "-device",
-            "virtio-serial-pci",
-            "-chardev",
-            "stdio,id=results",
-        ])
+        .args(["-device", "virtio-serial-pci"])
+        .args(["-chardev", "stdio,id=results"])
         .args(["-device", "virtconsole,chardev=results"])
         .args(["-device", "isa-debug-exit,iobase=0xf4,iosize=0x4"])
         .arg("-kernel")
         .arg(image)
         .arg("-initrd")
         .arg(archive)
-        .args(["-append", "console=ttyS0 quiet oops=panic panic=-1"])
+        .args(["-append", "console=ttyS0 quiet oops=panic panic=-1"]);
+    watch(command, limit)
+}
+
+/// Runs the emulator to its end, or to that of `limit`.
+fn watch(mut command: Command, limit: Duration) -> Result<Ran, Failure> {
+    command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(File::create(&errors)?);
+        .stderr(Stdio::piped());
     let begin = Instant::now();
     let mut child = command.spawn().map_err(|error| {
-        format!("kernel-tests: {EMULATOR} cannot be run: {error}; scripts/setup.sh installs it")
+        let program = command.get_program().display();
+        format!("kernel-tests: {program} cannot be run: {error}; scripts/setup.sh installs it")
     })?;
     let output = child.stdout.take().ok_or("the emulator has no output")?;
-    let reader = std::thread::spawn(move || {
+    let errors = child.stderr.take().ok_or("the emulator has no errors")?;
+    let output = std::thread::spawn(move || {
         let mut lines = Vec::new();
         let mut boot = None;
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
-            let line = String::from_utf8_lossy(&line);
-            let line = line.trim_end_matches('\r').to_owned();
+            let line = String::from_utf8_lossy(&line).into_owned();
             println!("{line}");
             if boot.is_none() && Said::parse(&line).is_ok() {
                 boot = Some(begin.elapsed());
@@ -170,11 +172,12 @@ pub(super) fn run(
         }
         (lines, boot)
     });
+    let errors = std::thread::spawn(move || std::io::read_to_string(errors).unwrap_or_default());
     let ended = loop {
         if let Some(status) = child.try_wait()? {
             break match status.code() {
                 Some(code) => Ended::Status(code),
-                None => Ended::Otherwise(format!("signal {}", status.signal().unwrap_or(0))),
+                None => Ended::Otherwise(status.to_string()),
             };
         }
         if begin.elapsed() > limit {
@@ -184,15 +187,15 @@ pub(super) fn run(
         }
         std::thread::sleep(Duration::from_millis(20));
     };
-    let (lines, boot) = reader
-        .join()
-        .map_err(|_| "the reader of results panicked")?;
+    let panicked = |_| "a reader of the emulator panicked";
+    let (lines, boot) = output.join().map_err(panicked)?;
+    let errors = errors.join().map_err(panicked)?;
     let whole = begin.elapsed();
     let boot = boot.unwrap_or(whole);
     Ok(Ran {
         lines,
         ended,
-        errors: fs::read_to_string(&errors).unwrap_or_default(),
+        errors,
         boot,
         tests: whole.saturating_sub(boot),
     })
@@ -200,4 +203,73 @@ pub(super) fn run(
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     fs::read(path).map_err(|error| format!("kernel-tests: {}: {error}", path.display()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel_tests::results::Output;
+
+    fn shell(text: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", text]);
+        command
+    }
+
+    #[test]
+    fn what_the_emulator_does_is_told() {
+        let long = Duration::from_secs(60);
+        let text = "echo BIOS; echo KERNEL-TESTS kernel 6.1; echo bad >&2; exit 33";
+        let ran = watch(shell(text), long).unwrap();
+        assert_eq!(ran.lines, ["BIOS", "KERNEL-TESTS kernel 6.1"]);
+        assert_eq!(
+            (ran.ended, ran.errors.as_str()),
+            (Ended::Status(33), "bad\n")
+        );
+        let ran = watch(shell("kill -9 $$"), long).unwrap();
+        let killed = Ended::Otherwise("signal: 9 (SIGKILL)".to_owned());
+        assert_eq!((ran.ended, ran.lines), (killed, vec![]));
+        let hangs = shell("echo KERNEL-TESTS begin x; exec sleep 600");
+        let ran = watch(hangs, Duration::from_secs(1)).unwrap();
+        assert_eq!(ran.ended, Ended::Limit(1));
+        assert_eq!(ran.lines, ["KERNEL-TESTS begin x"]);
+        let error = watch(Command::new("qemu-none"), long).err().unwrap();
+        assert!(error.to_string().contains("qemu-none cannot be run"));
+    }
+
+    #[test]
+    fn a_dynamic_program_comes_with_its_loader_and_its_libraries() {
+        let folder = tempfile::tempdir().unwrap();
+        let extra = folder.path().join("data");
+        fs::write(&extra, "data").unwrap();
+        let program = Program {
+            name: "shell".to_owned(),
+            file: PathBuf::from("/bin/sh"),
+            arguments: vec!["-c".to_owned()],
+            environment: vec![("LD_LIBRARY_PATH".to_owned(), "/own".to_owned())],
+            files: vec![(extra, "/own/data".to_owned())],
+            search: Vec::new(),
+            output: Output::Tests { filtered: false },
+        };
+        let mut archive = Archive::default();
+        let run = add(&mut archive, &program, &[]).unwrap();
+        assert_eq!(run.path, "/programs/shell/sh");
+        assert!(archive.holds("/programs/shell/sh") && archive.holds("/own/data"));
+        assert!(archive.holds("/lib64/ld-linux-x86-64.so.2"));
+        let (_, value) = &run.environment[0];
+        let folders: Vec<_> = value.split(':').collect();
+        assert_eq!(folders[0], "/own");
+        assert!(
+            folders[1..]
+                .iter()
+                .any(|f| archive.holds(&format!("{f}/libc.so.6")))
+        );
+
+        let dynamic = Programs {
+            init: PathBuf::from("/bin/sh"),
+            list: Vec::new(),
+        };
+        let error = pack(&[], &dynamic).unwrap_err().to_string();
+        assert!(error.contains("/bin/sh is not static"), "{error}");
+    }
 }

@@ -1,9 +1,11 @@
-//! What runs in the guest: the suites of fences, linked statically, and the release program, which
-//! needs its loader and its libraries there.
+//! What runs in the guest: the suites of fences, linked statically; and the release program, which
+//! needs its loader and its libraries there, on the CPU and with the HIP plugin over the simulated
+//! runtime.
 //!
 //! A program is a file of this machine with what it needs beside it. To run another, add it to
 //! [`programs`]: a plugin or a library that is opened at run time is one of its `files`.
 
+use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -26,6 +28,12 @@ const SUITES: [(&str, &str, &str); 2] = [
     ("machine", "vmafx-guest", "machine"),
     ("fences", "vmafx-fences", "kernel"),
 ];
+
+/// What takes the kernel seconds runs when it is asked for: tests of modules of this name.
+const SKIP: &str = "--skip=slow::";
+
+/// The kernels that the simulated runtime runs, in the folder of device code.
+const HOST_KERNELS: &str = "libvmafx_kernels_host.so";
 
 /// What the release program scores in the guest and here: the numbers are the same.
 const SCORE: [&str; 8] = [
@@ -67,32 +75,33 @@ pub(super) struct Programs {
 }
 
 /// Builds the programs. A filter is for the tests of the suites; of the other programs it leaves
-/// those whose names have it.
+/// those whose names have it. What has to be written is written to `folder`.
 ///
 /// # Errors
 /// A build that fails, a program that fails here.
-pub(super) fn programs(filter: Option<&str>) -> Result<Programs, Failure> {
+pub(super) fn programs(filter: Option<&str>, folder: &Path) -> Result<Programs, Failure> {
     let start = Instant::now();
     let built = static_programs()?;
-    println!(
-        "kernel-tests: static programs built in {:.1} s",
-        start.elapsed().as_secs_f64()
-    );
-    let find = |name: &str| -> Result<PathBuf, Failure> {
-        let file = built.iter().find(|(target, _)| target == name);
-        let (_, file) =
-            file.ok_or_else(|| format!("kernel-tests: cargo has not built `{name}`"))?;
-        Ok(file.clone())
-    };
     let mut list = Vec::new();
     for (name, _, test) in SUITES {
-        list.push(suite(name, find(test)?, filter));
+        list.push(suite(name, find(&built, test)?, filter));
     }
-    if filter.is_none_or(|filter| "score".contains(filter)) {
-        list.push(score()?);
+    if filter.is_none() {
+        println!("kernel-tests: left out: {SKIP}; `--filter slow::` runs them");
     }
+    let chosen = |name: &str| filter.is_none_or(|filter| name.contains(filter));
+    if chosen("score") || chosen("hip") {
+        let score = score()?;
+        let hip = chosen("hip").then(|| hip(&score, folder)).transpose()?;
+        list.extend(chosen("score").then_some(score));
+        list.extend(hip);
+    }
+    println!(
+        "kernel-tests: programs built in {:.1} s",
+        start.elapsed().as_secs_f64()
+    );
     Ok(Programs {
-        init: find(INIT)?,
+        init: find(&built, INIT)?,
         list,
     })
 }
@@ -104,11 +113,13 @@ fn suite(name: &str, file: PathBuf, filter: Option<&str>) -> Program {
         "--color=never",
         "--show-output",
     ];
+    let slow = filter.is_none().then_some(SKIP);
     Program {
         name: name.to_owned(),
         file,
         arguments: options
             .into_iter()
+            .chain(slow)
             .chain(filter)
             .map(str::to_owned)
             .collect(),
@@ -146,17 +157,81 @@ fn score() -> Result<Program, Failure> {
     })
 }
 
-/// Builds the first program and the suites; names of targets, and their files.
-fn static_programs() -> Result<Vec<(String, PathBuf)>, Failure> {
+/// The same over the HIP plugin and the simulated runtime, whose kernels are those for the host:
+/// the plugin and what it opens by name come with the program.
+fn hip(score: &Program, folder: &Path) -> Result<Program, Failure> {
+    const PLACE: &str = "/programs/hip";
+    let mut build = Command::new("cargo");
+    build
+        .args(["build", "--locked", "--lib"])
+        .args(["--package", "vmafx-backend-hip"])
+        .args(["--package", "vmafx-hipsim"]);
+    let built = artifacts(build)?;
+    let kernels = program::kernels().join(HOST_KERNELS);
+    if !kernels.is_file() {
+        let kernels = kernels.display();
+        return Err(format!(
+            "kernel-tests: there is no {kernels}, the kernels of the simulated runtime; run \
+             `cargo xtask kernels`"
+        )
+        .into());
+    }
+    let plugin = find(&built, "vmafx_backend_hip")?;
+    let manifest = folder.join("hip.toml");
+    let text = fs::read_to_string(workspace_root().join("crates/backend-hip/hip.toml"))?;
+    let bare = "\"libvmafx_backend_hip.so\"";
+    if !text.contains(bare) {
+        return Err(format!("kernel-tests: the manifest of hip does not name {bare}").into());
+    }
+    let placed = format!("\"{PLACE}/libvmafx_backend_hip.so\"");
+    fs::write(&manifest, text.replace(bare, &placed))?;
+    let beside = |name: &str| format!("{PLACE}/{name}");
+    let variable = |name: &str, value: &str| (name.to_owned(), beside(value));
+    let backend = ["--backend", "hip"].map(str::to_owned);
+    Ok(Program {
+        name: "hip".to_owned(),
+        file: score.file.clone(),
+        arguments: score.arguments.iter().cloned().chain(backend).collect(),
+        environment: vec![
+            variable("VMAFX_BACKEND_FILES", "hip.toml"),
+            variable("VMAFX_HIP_LIBRARY", "libamdhip64.so"),
+            variable("VMAFX_KERNELS", "kernels"),
+        ],
+        files: vec![
+            (manifest, beside("hip.toml")),
+            (plugin, beside("libvmafx_backend_hip.so")),
+            (find(&built, "vmafx_hipsim")?, beside("libamdhip64.so")),
+            (kernels, beside(&format!("kernels/{HOST_KERNELS}"))),
+        ],
+        search: Vec::new(),
+        output: score.output.clone(),
+    })
+}
+
+/// What cargo built: the name of the target, and its file.
+type Artifact = (String, PathBuf);
+
+fn find(built: &[Artifact], target: &str) -> Result<PathBuf, Failure> {
+    let file = built.iter().find(|(name, _)| name == target);
+    let (_, file) = file.ok_or_else(|| format!("kernel-tests: cargo has not built `{target}`"))?;
+    Ok(file.clone())
+}
+
+/// Builds the first program and the suites.
+fn static_programs() -> Result<Vec<Artifact>, Failure> {
     let mut command = Command::new("cargo");
-    command
-        .args(["test", "--locked", "--no-run", "--target", TARGET])
-        .arg("--message-format=json-render-diagnostics");
+    command.args(["test", "--locked", "--no-run", "--target", TARGET]);
     for (_, package, test) in SUITES {
         command.args(["--package", package, "--test", test]);
     }
+    command.env("RUSTFLAGS", "-C target-feature=+crt-static");
+    artifacts(command)
+}
+
+/// Runs cargo; the programs and the libraries that it built.
+fn artifacts(mut command: Command) -> Result<Vec<Artifact>, Failure> {
     command
-        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .arg("--message-format=json-render-diagnostics")
         .current_dir(workspace_root())
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
@@ -167,16 +242,18 @@ fn static_programs() -> Result<Vec<(String, PathBuf)>, Failure> {
         .ok_or("kernel-tests: cargo has no output")?;
     let mut built = Vec::new();
     for message in Message::parse_stream(BufReader::new(output)) {
-        if let Message::CompilerArtifact(artifact) = message?
-            && let Some(file) = artifact.executable
-        {
-            built.push((artifact.target.name, file.into_std_path_buf()));
+        if let Message::CompilerArtifact(artifact) = message? {
+            let libraries = artifact.filenames.into_iter();
+            let libraries = libraries.filter(|file| file.extension() == Some("so"));
+            let files = artifact.executable.into_iter().chain(libraries);
+            let name = &artifact.target.name;
+            built.extend(files.map(|file| (name.clone(), file.into_std_path_buf())));
         }
     }
     let status = child.wait()?;
     match status.success() {
         true => Ok(built),
-        false => Err(format!("kernel-tests: the suites were not built ({status})").into()),
+        false => Err(format!("kernel-tests: {command:?} failed ({status})").into()),
     }
 }
 

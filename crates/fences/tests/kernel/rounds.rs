@@ -21,7 +21,9 @@ fn leaves_nothing_open(mut round: impl FnMut(usize)) {
     for number in 1..=ROUNDS {
         round(number);
     }
-    assert_eq!(open_files(), before, "after {ROUNDS} rounds");
+    let after = open_files();
+    println!("{ROUNDS} rounds: {before} files open before, {after} after");
+    assert_eq!(after, before);
 }
 
 #[test]

@@ -363,6 +363,10 @@ fn thirty_two_pending_fences_are_waited_for() {
             bad += usize::from(!samples[place].load(Ordering::Relaxed));
         }
     });
+    println!(
+        "{} pending when taken in, {FENCES} waited for, {bad} bad",
+        pending.len()
+    );
     assert_eq!(bad, 0, "read before they were written");
 }
 

@@ -6,8 +6,8 @@
     reason = "not less than is what the instruction says, and it holds for what is not a number"
 )]
 
-use super::{NONE, Operands, Run};
-use crate::wave::{EXEC, Kind, Lane, Source, Wave};
+use super::{Operands, Run};
+use crate::wave::{Kind, Lane, Wave};
 
 /// What runs `v_cmp_<what>_<type>`, and the types of its operands; `what` is as in `lt_u32`.
 /// The result goes to [`Operands::scalar`], and to exec as well where [`Operands::number`] is 1.
@@ -16,8 +16,8 @@ pub(crate) fn find<const W: usize>(what: &str) -> Option<(Run<W>, &'static [Kind
     macro_rules! of {
         ($type:ty, $is:expr) => {{
             fn run<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
-                let a = <$type as Lane>::read(wave, operands.sources.first().unwrap_or(&NONE));
-                let b = <$type as Lane>::read(wave, operands.sources.get(1).unwrap_or(&NONE));
+                let a = <$type as Lane>::read(wave, operands.source(0));
+                let b = <$type as Lane>::read(wave, operands.source(1));
                 let is: fn($type, $type) -> bool = $is;
                 let bits = wave.bits(|lane| is(a[lane], b[lane]));
                 set(wave, operands, bits);
@@ -73,9 +73,9 @@ pub(crate) fn find<const W: usize>(what: &str) -> Option<(Run<W>, &'static [Kind
         "u16" => integers!(name, u16, u16),
         "i16" => integers!(name, u16, i16),
         "u32" => integers!(name, u32, u32),
-        "i32" => integers!(name, u32, i32),
+        "i32" => integers!(name, i32, i32),
         "u64" => integers!(name, u64, u64),
-        "i64" => integers!(name, u64, i64),
+        "i64" => integers!(name, i64, i64),
         "f32" => floats!(name, f32),
         "f64" => floats!(name, f64),
         _ => None,
@@ -83,9 +83,7 @@ pub(crate) fn find<const W: usize>(what: &str) -> Option<(Run<W>, &'static [Kind
 }
 
 fn set<const W: usize>(wave: &mut Wave<W>, operands: &Operands, bits: u64) {
-    if operands.scalar != EXEC {
-        wave.set_lane_mask(operands.scalar, bits);
-    }
+    wave.set_lane_mask(operands.scalar, bits);
     if operands.number == 1 {
         wave.set_exec(bits);
     }
@@ -112,7 +110,7 @@ fn order(is_zero: bool, is_normal: bool, is_infinite: bool) -> u32 {
 }
 
 fn class<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
-    let [a, asked] = two(operands);
+    let (a, asked) = (operands.source(0), operands.source(1));
     let (a, asked) = (f32::read(wave, a), u32::read(wave, asked));
     let bits = wave.bits(|lane| {
         let a = a[lane];
@@ -124,7 +122,7 @@ fn class<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
 }
 
 fn class64<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
-    let [a, asked] = two(operands);
+    let (a, asked) = (operands.source(0), operands.source(1));
     let (a, asked) = (f64::read(wave, a), u32::read(wave, asked));
     let bits = wave.bits(|lane| {
         let a = a[lane];
@@ -133,8 +131,4 @@ fn class64<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
         asked[lane] & class_of(a.is_nan(), quiet, order, a.is_sign_negative()) != 0
     });
     set(wave, operands, bits);
-}
-
-fn two(operands: &Operands) -> [&Source; 2] {
-    std::array::from_fn(|at| operands.sources.get(at).unwrap_or(&NONE))
 }

@@ -4,7 +4,7 @@
 //! operands away from the ends of the range and tells by a bit a lane whether the second has to
 //! scale back, the third puts in what the refinement cannot make.
 
-use super::{NONE, Operands, Run};
+use super::{Operands, Run};
 use crate::operations::vector::{scale32, scale64};
 use crate::wave::{Kind, Lane, VCC, Wave};
 
@@ -40,7 +40,7 @@ pub(crate) fn find_estimate<const W: usize>(name: &str) -> Option<(Run<W>, Kind)
         ($type:ty, $estimate:ident, $estimates:ident, $which:literal) => {{
             fn run<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
                 let (exact, is_exact) = $estimates[$which];
-                let a = <$type as Lane>::read(wave, operands.sources.first().unwrap_or(&NONE));
+                let a = <$type as Lane>::read(wave, operands.source(0));
                 let results: [$type; W] = a.map(|a| match is_exact(a) {
                     true => exact(a),
                     false => wave.$estimate(exact(a)),
@@ -295,7 +295,7 @@ fn fixed<T: Number, const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
 }
 
 fn three<T: Lane, const W: usize>(wave: &Wave<W>, operands: &Operands) -> [[T; W]; 3] {
-    std::array::from_fn(|at| T::read(wave, operands.sources.get(at).unwrap_or(&NONE)))
+    std::array::from_fn(|at| T::read(wave, operands.source(at)))
 }
 
 #[cfg(test)]

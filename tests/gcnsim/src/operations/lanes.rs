@@ -1,8 +1,8 @@
 //! Instructions that know of lanes: choices by a bit a lane, counts of lanes below, and moves
 //! between lanes and scalar registers.
 
-use super::{NONE, Operands, Run, division};
-use crate::wave::{Kind, Lane, Source, Wave};
+use super::{Operands, Run, division};
+use crate::wave::{Kind, Lane, Wave};
 
 /// What such an instruction reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,13 +40,9 @@ pub(crate) fn find<const W: usize>(name: &str) -> Option<(Run<W>, Shape)> {
     })
 }
 
-fn source(operands: &Operands, at: usize) -> &Source {
-    operands.sources.get(at).unwrap_or(&NONE)
-}
-
 fn choose<T: Lane, const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
-    let a = T::read(wave, source(operands, 0));
-    let b = T::read(wave, source(operands, 1));
+    let a = T::read(wave, operands.source(0));
+    let b = T::read(wave, operands.source(1));
     let bits = wave.lane_mask(operands.bits);
     let chosen = std::array::from_fn(|lane| {
         if bits >> lane & 1 != 0 {
@@ -60,8 +56,8 @@ fn choose<T: Lane, const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
 
 /// Bits of a word that belong to lanes below, counted and added.
 fn below<const W: usize, const FIRST: usize>(wave: &mut Wave<W>, operands: &Operands) {
-    let bits = u32::read(wave, source(operands, 0));
-    let plus = u32::read(wave, source(operands, 1));
+    let bits = u32::read(wave, operands.source(0));
+    let plus = u32::read(wave, operands.source(1));
     let counts = std::array::from_fn(|lane| {
         let lanes = lane.saturating_sub(FIRST).min(32);
         let below = ((1u64 << lanes) - 1) as u32;
@@ -75,7 +71,7 @@ fn truth_table<T: Lane + Into<u32> + TryFrom<u32>, const W: usize>(
     wave: &mut Wave<W>,
     operands: &Operands,
 ) {
-    let read = |at: usize| T::read(wave, source(operands, at)).map(Into::<u32>::into);
+    let read = |at: usize| T::read(wave, operands.source(at)).map(Into::<u32>::into);
     let (a, b, c) = (read(0), read(1), read(2));
     let results = std::array::from_fn(|lane| {
         let (a, b, c) = (a[lane], b[lane], c[lane]);
@@ -97,13 +93,13 @@ fn truth_table<T: Lane + Into<u32> + TryFrom<u32>, const W: usize>(
 }
 
 fn first<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
-    let word = wave.word(source(operands, 0));
+    let word = wave.word(operands.source(0));
     wave.set_scalar(operands.scalar, word);
 }
 
 /// The estimate of [`division::find_estimate`] with this number, of a scalar.
 fn estimate<const W: usize, const WHICH: usize>(wave: &mut Wave<W>, operands: &Operands) {
-    let a = f32::read(wave, source(operands, 0))[0];
+    let a = f32::read(wave, operands.source(0))[0];
     let (exact, is_exact) = division::SINGLES[WHICH];
     let estimate = match is_exact(a) {
         true => exact(a),
@@ -113,23 +109,23 @@ fn estimate<const W: usize, const WHICH: usize>(wave: &mut Wave<W>, operands: &O
 }
 
 fn one<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
-    let lane = wave.word(source(operands, 1)) as usize % W;
-    let word = u32::read(wave, source(operands, 0))[lane];
+    let lane = wave.word(operands.source(1)) as usize % W;
+    let word = u32::read(wave, operands.source(0))[lane];
     wave.set_scalar(operands.scalar, word);
 }
 
 fn put<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
-    let word = wave.word(source(operands, 0));
-    let lane = wave.word(source(operands, 1)) as usize % W;
+    let word = wave.word(operands.source(0));
+    let lane = wave.word(operands.source(1)) as usize % W;
     // Whether the lane is active does not matter.
     wave.v[usize::from(operands.dest.at)][lane] = word;
 }
 
 /// Lanes of rows of 16 by four bits each of two words, from the own row or the one beside it.
 fn in_rows<const W: usize, const OTHER: usize>(wave: &mut Wave<W>, operands: &Operands) {
-    let values = u32::read(wave, source(operands, 0));
-    let low = wave.word(source(operands, 1));
-    let high = wave.word(source(operands, 2));
+    let values = u32::read(wave, operands.source(0));
+    let low = wave.word(operands.source(1));
+    let high = wave.word(operands.source(2));
     let choices = u64::from(low) | u64::from(high) << 32;
     let (exec, old) = (wave.exec(), wave.v[usize::from(operands.dest.at)]);
     let (reads_inactive, bounded) = (operands.number & 1 != 0, operands.number & 2 != 0);

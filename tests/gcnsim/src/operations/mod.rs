@@ -32,6 +32,20 @@ pub(crate) struct Operands {
     pub(crate) registers: Vec<(u16, u16)>,
 }
 
+impl Operands {
+    /// The source of this number.
+    #[inline]
+    pub(crate) fn source(&self, at: usize) -> &Source {
+        self.sources.get(at).unwrap_or(&NONE)
+    }
+
+    /// The first three sources.
+    #[inline]
+    pub(crate) fn three(&self) -> [&Source; 3] {
+        std::array::from_fn(|at| self.source(at))
+    }
+}
+
 /// An instruction over lanes, and the types of its operands.
 #[derive(Debug)]
 pub(crate) struct Operation<const W: usize> {

@@ -4,7 +4,7 @@
 //! upper one. [`Operands::number`] holds them: bits 0 to 2 and 3 to 5; 6 to 8 and 9 to 11 negate
 //! the operands of the lower and the upper result.
 
-use super::{NONE, Operands, Run};
+use super::{Operands, Run};
 use crate::wave::{Lane, Place, Source, Wave};
 
 /// What runs a packed instruction, how many operands it reads, and whether its numbers have 32
@@ -56,10 +56,6 @@ pub(crate) fn find<const W: usize>(name: &str) -> Option<(Run<W>, usize, bool)> 
     }
 }
 
-fn source(operands: &Operands, at: usize) -> &Source {
-    operands.sources.get(at).unwrap_or(&NONE)
-}
-
 /// Of the lower (0) or the upper (1) result: which half of operand `at`, and whether it is negated.
 fn choice(operands: &Operands, result: usize, at: usize) -> (bool, bool) {
     let bit = |from: usize| operands.number >> (from + 3 * result + at) & 1 != 0;
@@ -71,7 +67,7 @@ fn halves<const W: usize>(
     operands: &Operands,
     compute: fn(u16, u16, u16) -> u16,
 ) {
-    let words: [[u32; W]; 3] = std::array::from_fn(|at| wave.words(source(operands, at)));
+    let words: [[u32; W]; 3] = std::array::from_fn(|at| wave.words(operands.source(at)));
     let half = |result: usize, at: usize, lane: usize| match choice(operands, result, at).0 {
         true => (words[at][lane] >> 16) as u16,
         false => words[at][lane] as u16,
@@ -105,7 +101,7 @@ fn floats<const W: usize>(
     let result = |result: usize| -> [f32; W] {
         let operand = |at: usize| -> [f32; W] {
             let (upper, negated) = choice(operands, result, at);
-            let words = word_of(wave, source(operands, at), upper);
+            let words = word_of(wave, operands.source(at), upper);
             words.map(|word| f32::from_bits(word ^ u32::from(negated) << 31))
         };
         let [a, b, c] = std::array::from_fn(operand);
@@ -118,8 +114,8 @@ fn floats<const W: usize>(
 
 /// The lower result from the first operand, the upper one from the second.
 fn moved<const W: usize>(wave: &mut Wave<W>, operands: &Operands) {
-    let low = word_of(wave, source(operands, 0), choice(operands, 0, 0).0);
-    let high = word_of(wave, source(operands, 1), choice(operands, 0, 1).0);
+    let low = word_of(wave, operands.source(0), choice(operands, 0, 0).0);
+    let high = word_of(wave, operands.source(1), choice(operands, 0, 1).0);
     wave.write(operands.dest.at, &low);
     wave.write(operands.dest.at + 1, &high);
 }

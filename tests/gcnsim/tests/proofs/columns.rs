@@ -92,15 +92,16 @@ fn run<T: Word>(
         .buffer(&mut out)
         .number(count as u32)
         .number(EXTRA);
-    let blocks = match position {
-        Position::Thread => (count as u32).div_ceil(BLOCK),
-        Position::Block => count as u32,
+    let (blocks, threads) = match position {
+        Position::Thread => ((count as u32).div_ceil(BLOCK), BLOCK),
+        // All threads write to the same place, so they must be one wave.
+        Position::Block => (count as u32, 32),
     };
     launch(
         program,
         kernel,
         blocks,
-        BLOCK,
+        threads,
         &arguments,
         &Options::default(),
     )

@@ -20,6 +20,7 @@ pub(crate) fn check(target: Target) -> Result<u64, String> {
     };
     no_barrier(&rig)?;
     rows(&rig)?;
+    meetings(&rig)?;
     shared_memory(&rig)?;
     waves(&rig)?;
     endless(&rig)?;
@@ -179,6 +180,47 @@ fn rows(rig: &Rig) -> Result<(), String> {
             start - 12
         ),
     )
+}
+
+/// Blocks that write to the same place, and one that reads what another has written.
+fn meetings(rig: &Rig) -> Result<(), String> {
+    let stores = |kernel| rig.lines(kernel, &["global_store"])[0];
+    let loads = rig.lines("handed_over", &["global_load"]);
+    for (kernel, here, there) in [
+        ("same_place", stores("same_place"), stores("same_place")),
+        ("handed_over", loads[0], stores("handed_over")),
+    ] {
+        let mut out = Buffer::<u32>::unwritten(64);
+        let start = out.region().start;
+        let arguments = Arguments::default()
+            .address(0)
+            .address(0)
+            .address(0)
+            .buffer(&mut out)
+            .number(0)
+            .number(0);
+        let run = |blocks, exclusive| {
+            let options = Options {
+                exclusive,
+                ..Options::default()
+            };
+            launch(&rig.program, kernel, blocks, 32, &arguments, &options)
+        };
+        // One block meets nobody, and two are told on demand.
+        for (blocks, exclusive) in [(1, true), (2, false)] {
+            run(blocks, exclusive).map_err(|error| error.to_string())?;
+        }
+        says(
+            run(2, true).map(|_| Vec::new()),
+            &format!(
+                "{kernel} at {:#x} `{}`, block [1, 0, 0], wave 0: wave 0 of block [0, 0, 0] at \
+                 {:#x} `{}` accesses the byte at {start:#x} in the same launch, too, one of both \
+                 writes, and nothing orders them",
+                here.address, here.text, there.address, there.text
+            ),
+        )?;
+    }
+    Ok(())
 }
 
 /// LDS beyond its end, and LDS that nobody has written.

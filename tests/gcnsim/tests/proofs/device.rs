@@ -8,48 +8,51 @@ impl Word for u8 {}
 impl Word for u32 {}
 impl Word for u64 {}
 
-/// Memory of the device.
+/// Memory of the device. Nothing else of the device is near it: an access outside is nearest to the
+/// buffer that was meant.
 pub(crate) struct Buffer<T> {
+    /// What it holds, between as much as keeps others away.
     words: Vec<T>,
 }
 
+/// Bytes on each side of a buffer.
+const APART: usize = 4096;
+
 impl<T: Word> Buffer<T> {
+    const MARGIN: usize = APART / size_of::<T>();
+
     /// A buffer that holds these.
     pub(crate) fn new(words: &[T]) -> Self {
+        let margin = [T::default()].repeat(Self::MARGIN);
         Self {
-            words: words.to_vec(),
+            words: [&margin, words, &margin].concat(),
         }
     }
 
     /// A buffer of `count` words, each of which holds a byte that no result looks like.
     pub(crate) fn unwritten(count: usize) -> Self {
-        let mut buffer = Self {
-            words: vec![T::default(); count],
-        };
-        let bytes = count * size_of::<T>();
-        // SAFETY: the vector owns that many bytes, and every pattern of bits is an integer.
-        unsafe {
-            buffer
-                .words
-                .as_mut_ptr()
-                .cast::<u8>()
-                .write_bytes(0xcd, bytes)
-        };
+        let mut buffer = Self::new(&vec![T::default(); count]);
+        let words = &mut buffer.words[Self::MARGIN..][..count];
+        let bytes = size_of_val(words);
+        // SAFETY: the slice has that many bytes, and every pattern of bits is an integer.
+        unsafe { words.as_mut_ptr().cast::<u8>().write_bytes(0xcd, bytes) };
         buffer
     }
 
     /// Where it lies. Kernels write through this address.
     pub(crate) fn region(&mut self) -> Region {
+        let count = self.words.len() - 2 * Self::MARGIN;
+        let words = &mut self.words[Self::MARGIN..][..count];
         Region {
-            start: self.words.as_mut_ptr() as u64,
-            len: size_of_val(self.words.as_slice()) as u64,
+            start: words.as_mut_ptr() as u64,
+            len: size_of_val(words) as u64,
             writable: true,
         }
     }
 
     /// What it holds.
     pub(crate) fn words(&self) -> &[T] {
-        &self.words
+        &self.words[Self::MARGIN..self.words.len() - Self::MARGIN]
     }
 }
 

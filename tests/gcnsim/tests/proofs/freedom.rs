@@ -35,6 +35,8 @@ pub(crate) fn check(target: Target) -> Result<u64, String> {
         let options = Options {
             order,
             workers,
+            // None of these kernels hands data over within a launch.
+            exclusive: true,
             ..Options::default()
         };
         let failed = |reason| format!("{order:?}, {workers} workers: {reason}");

@@ -27,6 +27,14 @@ VX_KERNEL(row_before, 64, Args) {
     vx_at<u32>(args.out)[x] = (u32)x;
 }
 
+// Each block writes to the same place, or reads what the block before has written.
+VX_KERNEL(same_place, 32, Args) { vx_at<u32>(args.out)[vx_thread()] = vx_block_x(); }
+VX_KERNEL(handed_over, 32, Args) {
+    VX_GLOBAL u32 *out = vx_at<u32>(args.out);
+    u32 before = vx_block_x() ? out[vx_block_x() * 32 + vx_thread() - 32] : 5;
+    out[vx_block_x() * 32 + vx_thread()] = before + 1;
+}
+
 // Takes as many words of LDS as the argument says.
 VX_KERNEL(shared_beyond, 64, Args) {
     VX_SHARED u32 words[64];

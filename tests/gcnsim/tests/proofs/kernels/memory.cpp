@@ -222,9 +222,9 @@ VX_KERNEL(tickets, BLOCK, Args) {
     VX_GLOBAL u32 *out = vx_at<u32>(args.out);
     u32 mine = __scoped_atomic_fetch_add(out, 1u, SCOPE);
     if (mine < args.n) out[1 + mine] = i;
-    // A lock-free maximum: tries until nobody was faster.
+    // A maximum without locks: tries until nobody was faster. A plain load would meet the others.
     VX_GLOBAL u32 *most = out + 1 + args.n;
-    u32 value = vx_at<u32>(args.in[0])[i], seen = *most;
+    u32 value = vx_at<u32>(args.in[0])[i], seen = 0;
     while (seen < value && !__scoped_atomic_compare_exchange_n(most, &seen, value, false,
                                                                __ATOMIC_RELAXED, SCOPE)) {}
 }
