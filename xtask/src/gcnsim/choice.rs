@@ -62,9 +62,11 @@ impl Streams {
 
     /// Places of targets, of `count` different streams or as many as there are.
     pub(super) fn sample(&self, count: usize, commit: &Commit) -> Vec<usize> {
-        let first = commit.number() as usize % self.count();
-        let taken = (0..count.min(self.count())).map(|turn| {
-            let stream = (first + turn) % self.count();
+        let (all, first) = (self.count(), commit.number() as usize % self.count());
+        let count = count.min(all);
+        // Spread out, for neighbours are of one family.
+        let taken = (0..count).map(|turn| {
+            let stream = (first + turn * all / count) % all;
             let all = &self.streams[stream];
             let of_stream = mix(commit.number() ^ stream as u64) as usize % all.len();
             all[of_stream].0
@@ -154,6 +156,8 @@ pub(super) mod tests {
             seen.extend(sample);
         }
         assert_eq!(seen.len(), 6);
+        let two = streams.sample(2, &Commit::of(None));
+        assert_eq!(targets[two[1]].text, [3], "not the neighbour");
         let all = streams.sample(9, &Commit::of(None));
         assert_eq!(all.len(), 4);
         assert_eq!(targets[all[0]].text, [1], "a fixed start");
