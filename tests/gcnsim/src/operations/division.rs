@@ -24,7 +24,7 @@ pub(crate) const SINGLES: [Estimate<f32>; 3] = [
     (f32::sqrt, |_| false),
 ];
 
-/// The same. Two refinements leave 2^-96, which is too much for the last 32 below a power of two.
+/// The same. Two refinements leave 2^-96, which is too much for the last few dozen below a power of two.
 const DOUBLES: [Estimate<f64>; 3] = [
     (
         |a| 1.0 / a,
