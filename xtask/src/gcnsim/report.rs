@@ -29,7 +29,7 @@ const MARKS: [&str; 2] = [
 /// that was launched and not tested.
 const MOST_IDLE: u64 = 4;
 
-/// What the columns of [`line`] are.
+/// What the columns of [`line()`] are.
 pub(super) const HEAD: &str = "run                                        kernels dispatches  instructions  M/s   values differing seconds";
 
 /// An answer in a line.
