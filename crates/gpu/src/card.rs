@@ -20,8 +20,8 @@ pub(crate) struct Card {
     module: Module,
     /// Where a caller's work and ours meet: acquire fences are waited for here.
     library: Stream,
-    /// Where release events are recorded. Nothing waits here.
-    releases: Stream,
+    /// Where release events are recorded, made for the first of them. Nothing waits here.
+    releases: OnceLock<Stream>,
     lost: OnceLock<RuntimeError>,
     runtime: Arc<dyn Runtime>,
 }
@@ -44,7 +44,7 @@ impl Card {
                 Some(handle) => unsafe { Stream::borrowed(&runtime, handle) },
                 None => Stream::new(&runtime)?,
             },
-            releases: Stream::new(&runtime)?,
+            releases: OnceLock::new(),
             lost: OnceLock::new(),
             runtime,
         })
@@ -58,8 +58,12 @@ impl Card {
         &self.library
     }
 
-    pub(crate) fn releases(&self) -> &Stream {
-        &self.releases
+    pub(crate) fn releases(&self) -> Result<&Stream, RuntimeError> {
+        if let Some(stream) = self.releases.get() {
+            return Ok(stream);
+        }
+        let stream = Stream::new(&self.runtime)?;
+        Ok(self.releases.get_or_init(|| stream))
     }
 
     /// Makes the device current, unless it was lost.

@@ -99,8 +99,10 @@ impl Release {
                 Some(event) => event.clone(),
                 None => {
                     let _current = self.card.enter()?;
-                    let event = Unrecorded::new(self.card.runtime());
-                    let event = event.map_err(|error| self.card.failed_about(error, "kind"))?;
+                    let failed = |error| self.card.failed_about(error, "kind");
+                    // Made now, so that letting go of the frame makes nothing.
+                    self.card.releases().map_err(failed)?;
+                    let event = Unrecorded::new(self.card.runtime()).map_err(failed)?;
                     let event = Arc::new(ReleaseEvent::new(event));
                     asked.event.insert(event).clone()
                 }
@@ -137,8 +139,8 @@ impl Drop for Release {
                 if let Err(error) = &entered {
                     return Err(error.clone());
                 }
-                let stream = self.card.releases();
                 let failed = |error: RuntimeError| self.card.failed_about(error, "fence");
+                let stream = self.card.releases().map_err(failed)?;
                 let recorded = event.record(stream).map_err(failed)?;
                 stream.submit().map_err(failed)?;
                 Ok(recorded)
