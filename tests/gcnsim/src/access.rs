@@ -1,9 +1,10 @@
 //! Loads, stores and atomics of global memory and of scratch.
 
+use std::ops::Range;
+
 use crate::Fault;
 use crate::dispatch::Context;
-use crate::meetings::Meetings;
-use crate::memory::{Atomic, Bytes, atomic, change, load, store};
+use crate::memory::{Atomic, Bytes, How, atomic, bytes_of, change, load, store, words_of};
 use crate::text::{Text, number};
 use crate::wave::{NULL, Wave};
 
@@ -259,7 +260,7 @@ impl Access {
         };
         let moved = match self.address {
             Some(at) if self.space == Space::Global && self.base.is_none() => {
-                u64::from(of_lane(at)) | u64::from(of_lane(at + 1)) << 32
+                get(wave, at, 8, lane)
             }
             Some(at) if self.signed => i64::from(of_lane(at) as i32) as u64,
             Some(at) => u64::from(of_lane(at)),
@@ -285,50 +286,53 @@ impl Access {
                 return Err(Fault::Unmodelled("a buffer that is not scratch".to_owned()));
             }
         }
+        let (count, how) = match self.what {
+            What::Load(of) => (of.bytes, How::Read),
+            What::Store(of) => (of.bytes, How::Write),
+            What::Atomic(atomic) => (atomic.bytes, How::Atomic),
+        };
         let mut meetings = context.meetings();
-        let meetings = &mut *meetings;
         let mut lanes = wave.exec();
         while lanes != 0 {
             let lane = lanes.trailing_zeros() as usize;
             lanes &= lanes - 1;
             let at = self.address(wave, lane);
+            if how == How::Atomic && !at.is_multiple_of(count as u64) {
+                return Err(Fault::Misaligned {
+                    lane: lane as u32,
+                    at,
+                    bytes: count as u32,
+                });
+            }
+            if self.space == Space::Global {
+                let access = Bytes {
+                    at,
+                    count: count as u64,
+                    how,
+                };
+                context.access(meetings.as_deref_mut(), wave, lane, &access)?;
+            }
             match self.what {
-                What::Load(of) => self.load(wave, context, meetings, &of, lane, at)?,
-                What::Store(of) => self.store(wave, context, meetings, &of, lane, at)?,
-                What::Atomic(atomic) => self.change(wave, context, meetings, &atomic, lane, at)?,
+                What::Load(of) => self.load(wave, &of, lane, at)?,
+                What::Store(of) => self.store(wave, &of, lane, at)?,
+                What::Atomic(atomic) => self.change(wave, &atomic, lane, at),
             }
         }
         Ok(())
     }
 
+    /// `at` is an address that was looked at, or a place in scratch.
     fn load<const W: usize>(
         &self,
         wave: &mut Wave<W>,
-        context: &mut Context<'_>,
-        meetings: &mut Meetings,
         of: &Type,
         lane: usize,
         at: u64,
     ) -> Result<(), Fault> {
         let words = match self.space {
-            Space::Global => {
-                let access = Bytes {
-                    at,
-                    count: of.bytes as u64,
-                    write: false,
-                };
-                context.access(meetings, wave, lane, &access, false)?;
-                // SAFETY: the memory holds these bytes.
-                unsafe { load(at, of.bytes) }
-            }
-            _ => {
-                let from = scratch(wave, lane, at, of.bytes)?;
-                let mut words = [0; 4];
-                for (i, byte) in wave.scratch[from..from + of.bytes].iter().enumerate() {
-                    words[i / 4] |= u32::from(*byte) << (8 * (i % 4));
-                }
-                words
-            }
+            // SAFETY: the memory holds these bytes.
+            Space::Global => unsafe { load(at, of.bytes) },
+            _ => words_of(&wave.scratch[scratch(wave, lane, at, of.bytes)?]),
         };
         for (i, word) in words.iter().enumerate().take(of.registers()) {
             let register = &mut wave.v[usize::from(self.data) + i][lane];
@@ -337,11 +341,10 @@ impl Access {
         Ok(())
     }
 
+    /// As for [`load`](Self::load).
     fn store<const W: usize>(
         &self,
         wave: &mut Wave<W>,
-        context: &mut Context<'_>,
-        meetings: &mut Meetings,
         of: &Type,
         lane: usize,
         at: u64,
@@ -350,69 +353,36 @@ impl Access {
         for (i, word) in words.iter_mut().enumerate().take(of.registers()) {
             *word = of.stored(wave.v[usize::from(self.data) + i][lane]);
         }
-        if self.space != Space::Global {
-            let to = scratch(wave, lane, at, of.bytes)?;
-            for (i, byte) in wave.scratch[to..to + of.bytes].iter_mut().enumerate() {
-                *byte = (words[i / 4] >> (8 * (i % 4))) as u8;
+        match self.space {
+            // SAFETY: the memory holds these bytes, writable.
+            Space::Global => unsafe { store(at, of.bytes, &words) },
+            _ => {
+                let place = scratch(wave, lane, at, of.bytes)?;
+                bytes_of(&words, &mut wave.scratch[place]);
             }
-            return Ok(());
         }
-        let access = Bytes {
-            at,
-            count: of.bytes as u64,
-            write: true,
-        };
-        context.access(meetings, wave, lane, &access, false)?;
-        // SAFETY: the memory holds these bytes, writable.
-        unsafe { store(at, of.bytes, &words) };
         Ok(())
     }
 
-    fn change<const W: usize>(
-        &self,
-        wave: &mut Wave<W>,
-        context: &mut Context<'_>,
-        meetings: &mut Meetings,
-        atomic: &Atomic,
-        lane: usize,
-        at: u64,
-    ) -> Result<(), Fault> {
-        let access = Bytes {
-            at,
-            count: atomic.bytes as u64,
-            write: true,
+    /// As for [`load`](Self::load), and the address is a multiple of the size.
+    fn change<const W: usize>(&self, wave: &mut Wave<W>, atomic: &Atomic, lane: usize, at: u64) {
+        let data = get(wave, self.data, atomic.bytes, lane);
+        // What it compares with stands behind.
+        let compared = match atomic.compares {
+            true => get(
+                wave,
+                self.data + (atomic.bytes / 4) as u16,
+                atomic.bytes,
+                lane,
+            ),
+            false => 0,
         };
-        if !at.is_multiple_of(access.count) {
-            return Err(Fault::Misaligned {
-                lane: lane as u32,
-                at,
-                bytes: atomic.bytes as u32,
-            });
-        }
-        context.access(meetings, wave, lane, &access, true)?;
-        let (data, compared) = atomic_operands(wave, atomic, self.data, lane);
         // SAFETY: the memory holds these bytes, writable, at a multiple of their size.
         let old = unsafe { change(at, atomic, data, compared) };
         if let Some(dest) = self.dest {
             put(wave, dest, atomic.bytes, lane, old);
         }
-        Ok(())
     }
-}
-
-/// The data of an atomic, and what it compares with, which stands behind.
-fn atomic_operands<const W: usize>(
-    wave: &Wave<W>,
-    atomic: &Atomic,
-    at: u16,
-    lane: usize,
-) -> (u64, u64) {
-    let data = get(wave, at, atomic.bytes, lane);
-    let compared = match atomic.compares {
-        true => get(wave, at + (atomic.bytes / 4) as u16, atomic.bytes, lane),
-        false => 0,
-    };
-    (data, compared)
 }
 
 /// 4 or 8 bytes of a lane.
@@ -446,10 +416,11 @@ fn scratch<const W: usize>(
     lane: usize,
     at: u64,
     count: usize,
-) -> Result<usize, Fault> {
+) -> Result<Range<usize>, Fault> {
     let size = wave.scratch.len() / W;
+    let from = lane * size + at as usize;
     match at + count as u64 <= size as u64 {
-        true => Ok(lane * size + at as usize),
+        true => Ok(from..from + count),
         false => Err(Fault::Scratch {
             lane: lane as u32,
             at,
@@ -522,7 +493,7 @@ impl ScalarLoad {
         let access = Bytes {
             at,
             count: self.of.bytes as u64,
-            write: false,
+            how: How::Read,
         };
         let unit = self.of.bytes.min(4) as u64;
         if !at.is_multiple_of(unit) {
@@ -533,7 +504,7 @@ impl ScalarLoad {
             });
         }
         let mut meetings = context.meetings();
-        context.access(&mut meetings, wave, 0, &access, false)?;
+        context.access(meetings.as_deref_mut(), wave, 0, &access)?;
         for from in (0..self.of.bytes).step_by(16) {
             let count = (self.of.bytes - from).min(16);
             // SAFETY: the memory holds these bytes.

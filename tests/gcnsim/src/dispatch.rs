@@ -19,8 +19,8 @@ use crate::{Error, Fault, Site, mix};
 pub(crate) struct Context<'a> {
     pub(crate) memory: &'a Memory,
     pub(crate) lds: Lds,
-    meetings: &'a Mutex<Meetings>,
-    exclusive: bool,
+    /// Where accesses are noted, if that is asked for.
+    meetings: Option<&'a Mutex<Meetings>>,
     grid: [u32; 3],
     waves: u32,
     /// The number of the instruction that runs.
@@ -34,39 +34,39 @@ pub(crate) struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// What all accesses of the launch are noted in, to be held for an instruction.
-    pub(crate) fn meetings(&self) -> MutexGuard<'a, Meetings> {
-        self.meetings.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn meetings(&self) -> Option<MutexGuard<'a, Meetings>> {
+        let lock = |all: &'a Mutex<_>| all.lock().unwrap_or_else(PoisonError::into_inner);
+        self.meetings.map(lock)
     }
 
     /// Looks at an access of a lane before it is done, and notes it.
     #[inline]
     pub(crate) fn access<const W: usize>(
         &mut self,
-        meetings: &mut Meetings,
+        meetings: Option<&mut Meetings>,
         wave: &mut Wave<W>,
         lane: usize,
         access: &Bytes,
-        atomic: bool,
     ) -> Result<(), Fault> {
         if !self.memory.holds(access, &mut wave.region) {
             return Err(self.memory.fault(access, lane));
         }
-        if access.write && self.watch.is_some_and(|watch| access.touch(watch)) {
+        if access.writes() && self.watch.is_some_and(|watch| access.touch(watch)) {
             self.written = Some(self.instruction);
         }
-        if !self.exclusive {
+        let Some(meetings) = meetings else {
             return Ok(());
-        }
+        };
         let by = By {
             wave: wave.of_all,
             instruction: self.instruction,
-            atomic,
+            how: access.how,
         };
         let region = self.memory.region(wave.region);
         let met = meetings.note(&by, access, wave.region, region);
         met.map_err(|met| {
             let (address, text) = &self.lines[met.instruction as usize];
-            let number = u64::from(met.wave - 1);
+            let number = u64::from(met.wave);
             Fault::Meeting {
                 at: met.at,
                 block: place(self.grid, number / u64::from(self.waves)),
@@ -100,11 +100,10 @@ fn place(grid: [u32; 3], number: u64) -> [u32; 3] {
     [number % x, number / x % y, number / (x * y)].map(|n| n as u32)
 }
 
-/// What a launch hands to its kernel.
+/// What is launched.
 #[derive(Debug)]
-pub(crate) struct Launch<'a, const W: usize> {
+pub(crate) struct Request<'a> {
     pub(crate) kernel: &'a Kernel,
-    pub(crate) code: &'a Code<W>,
     pub(crate) family: Family,
     pub(crate) grid: [u32; 3],
     pub(crate) threads: [u32; 3],
@@ -116,25 +115,35 @@ pub(crate) struct Launch<'a, const W: usize> {
     pub(crate) options: &'a Options,
 }
 
+impl Request<'_> {
+    fn blocks(&self) -> u64 {
+        self.grid.iter().map(|side| u64::from(*side)).product()
+    }
+}
+
+/// What is launched, and the kernel's instructions.
+#[derive(Debug)]
+pub(crate) struct Launch<'a, const W: usize> {
+    pub(crate) request: Request<'a>,
+    pub(crate) code: &'a Code<W>,
+}
+
 impl<const W: usize> Launch<'_, W> {
     /// Runs all blocks.
     pub(crate) fn run(&self) -> Result<Counts, Error> {
-        let blocks = self
-            .grid
-            .iter()
-            .map(|side| u64::from(*side))
-            .product::<u64>();
-        let workers = u64::from(self.options.workers.max(1)).min(blocks);
-        let meetings = Mutex::default();
+        let blocks = self.request.blocks();
+        let workers = u64::from(self.request.options.workers.max(1)).min(blocks);
+        let meetings = self.request.options.exclusive.then(Mutex::default);
+        let meetings = meetings.as_ref();
         if workers == 1 {
-            return self.some(&meetings, &AtomicU64::new(0), &AtomicBool::new(false));
+            return self.some(meetings, &AtomicU64::new(0), &AtomicBool::new(false));
         }
         let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         let all = Mutex::new(Ok(Counts::default()));
         std::thread::scope(|scope| {
             for _ in 0..workers {
                 scope.spawn(|| {
-                    let some = self.some(&meetings, &next, &stop);
+                    let some = self.some(meetings, &next, &stop);
                     let mut all = all.lock().unwrap_or_else(|broken| broken.into_inner());
                     match (&mut *all, some) {
                         (Ok(all), Ok(some)) => all.add(some),
@@ -151,31 +160,26 @@ impl<const W: usize> Launch<'_, W> {
     /// Runs blocks until none is left, or another worker failed.
     fn some(
         &self,
-        meetings: &Mutex<Meetings>,
+        meetings: Option<&Mutex<Meetings>>,
         next: &AtomicU64,
         stop: &AtomicBool,
     ) -> Result<Counts, Error> {
-        let threads = self.threads.iter().product::<u32>();
+        let threads = self.request.threads.iter().product::<u32>();
         let of_block = threads.div_ceil(W as u32);
-        let blocks = self
-            .grid
-            .iter()
-            .map(|side| u64::from(*side))
-            .product::<u64>();
+        let blocks = self.request.blocks();
         let mut waves: Vec<Wave<W>> = (0..of_block)
-            .map(|_| Wave::new(self.code.vectors, self.kernel.scratch as usize))
+            .map(|_| Wave::new(self.code.vectors, self.request.kernel.scratch as usize))
             .collect();
         let mut context = Context {
-            memory: &self.memory,
-            lds: Lds::new(self.kernel.lds as usize),
+            memory: &self.request.memory,
+            lds: Lds::new(self.request.kernel.lds as usize),
             meetings,
-            exclusive: self.options.exclusive,
-            grid: self.grid,
+            grid: self.request.grid,
             waves: of_block,
             instruction: 0,
-            whole_wave_exchanges: self.family.gfx9,
+            whole_wave_exchanges: self.request.family.gfx9,
             lines: &self.code.lines,
-            watch: self.options.watch.as_ref(),
+            watch: self.request.options.watch.as_ref(),
             written: None,
             ran: vec![false; self.code.lines.len()],
         };
@@ -185,11 +189,11 @@ impl<const W: usize> Launch<'_, W> {
             if taken >= blocks {
                 break;
             }
-            let number = match self.options.order {
+            let number = match self.request.options.order {
                 Order::Reverse => blocks - 1 - taken,
                 _ => taken,
             };
-            let block = place(self.grid, number);
+            let block = place(self.request.grid, number);
             self.start(&mut waves, &mut context.lds, block, number);
             let ended = self.block(&mut waves, &mut context, number);
             counts.blocks += 1;
@@ -202,7 +206,7 @@ impl<const W: usize> Launch<'_, W> {
                 let (address, text) = &self.code.lines[context.instruction as usize];
                 return Err(Error::Fault {
                     site: Box::new(Site {
-                        kernel: self.kernel.name.clone(),
+                        kernel: self.request.kernel.name.clone(),
                         block,
                         wave,
                         address: *address,
@@ -223,13 +227,13 @@ impl<const W: usize> Launch<'_, W> {
     fn start(&self, waves: &mut [Wave<W>], lds: &mut Lds, block: [u32; 3], number: u64) {
         let Options {
             estimates, poison, ..
-        } = *self.options;
+        } = *self.request.options;
         lds.start(poison);
         let seed = match estimates {
             Estimates::Nearest => 0,
             Estimates::Ulp(seed) | Estimates::Documented(seed) => mix(seed) ^ mix(number),
         };
-        let threads = self.threads.iter().product::<u32>();
+        let threads = self.request.threads.iter().product::<u32>();
         let count = waves.len() as u32;
         for (at, wave) in waves.iter_mut().enumerate() {
             let first = at as u32 * W as u32;
@@ -241,15 +245,13 @@ impl<const W: usize> Launch<'_, W> {
                 &self.code.used,
             );
             wave.estimates = estimates;
-            wave.of_all = (number as u32)
-                .wrapping_mul(count)
-                .wrapping_add(1 + at as u32);
+            wave.of_all = (number as u32).wrapping_mul(count).wrapping_add(at as u32);
             self.set_scalars(wave, block);
             for lane in 0..W {
                 let thread = first + lane as u32;
-                let [x, y, _] = self.threads;
+                let [x, y, _] = self.request.threads;
                 let [x, y, z] = [thread % x, thread / x % y, thread / (x * y)];
-                if self.family.packed_threads {
+                if self.request.family.packed_threads {
                     wave.v[0][lane] = x | y << 10 | z << 20;
                 } else {
                     (wave.v[0][lane], wave.v[1][lane], wave.v[2][lane]) = (x, y, z);
@@ -261,7 +263,7 @@ impl<const W: usize> Launch<'_, W> {
     /// User registers, then the numbers of the block: `compute_pgm_rsrc2` and the properties of
     /// the kernel say which.
     fn set_scalars(&self, wave: &mut Wave<W>, block: [u32; 3]) {
-        let descriptor = self.kernel.descriptor;
+        let descriptor = self.request.kernel.descriptor;
         let has = |bit: u32| descriptor.properties >> bit & 1 != 0;
         let mut at = 0;
         if has(0) {
@@ -277,12 +279,12 @@ impl<const W: usize> Launch<'_, W> {
             at += 4;
         }
         if has(1) {
-            wave.set_scalar_pair(at, self.packet);
+            wave.set_scalar_pair(at, self.request.packet);
             at += 2;
         }
         // The queue and the number of the dispatch are refused when a kernel is loaded.
         if has(3) {
-            wave.set_scalar_pair(at, self.arguments);
+            wave.set_scalar_pair(at, self.request.arguments);
             at += 2;
         }
         if has(5) {
@@ -290,10 +292,10 @@ impl<const W: usize> Launch<'_, W> {
             at += 2;
         }
         if has(6) {
-            wave.set_scalar(at, self.kernel.scratch as u32);
+            wave.set_scalar(at, self.request.kernel.scratch as u32);
         }
         let mut at = descriptor.user_registers() as u8;
-        if self.family.blocks_in_ttmp {
+        if self.request.family.blocks_in_ttmp {
             wave.set_scalar(TTMP + 9, block[0]);
             wave.set_scalar(TTMP + 7, block[1] & 0xffff | block[2] << 16);
             // The block's place in its cluster, of which it is the only one.
@@ -324,7 +326,7 @@ impl<const W: usize> Launch<'_, W> {
         number: u64,
     ) -> Result<(), (u32, Fault)> {
         let mut turns: Vec<usize> = (0..waves.len()).collect();
-        let backwards = match self.options.order {
+        let backwards = match self.request.options.order {
             Order::Reverse => true,
             Order::Alternating => number % 2 == 1,
             Order::Forward | Order::Shuffled(_) => false,
@@ -333,7 +335,7 @@ impl<const W: usize> Launch<'_, W> {
             turns.reverse();
         }
         for turn in 0.. {
-            if let Order::Shuffled(seed) = self.options.order {
+            if let Order::Shuffled(seed) = self.request.options.order {
                 let seed = mix(mix(seed ^ number) ^ turn);
                 for at in (1..turns.len()).rev() {
                     turns.swap(at, (mix(seed ^ at as u64) % (at as u64 + 1)) as usize);
@@ -359,7 +361,7 @@ impl<const W: usize> Launch<'_, W> {
 
     /// Runs a wave to the next barrier or to its end.
     fn turn(&self, wave: &mut Wave<W>, context: &mut Context<'_>) -> Result<(), Fault> {
-        let limit = self.options.most_instructions;
+        let limit = self.request.options.most_instructions;
         loop {
             let at = wave.at;
             let step = &self.code.steps[at];

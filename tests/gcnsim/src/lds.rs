@@ -7,29 +7,22 @@
 //! is never refused. Atomics are in order among each other.
 
 use crate::Fault;
+use crate::meetings::{By, Met, Word};
+use crate::memory::{How, bytes_of, words_of};
 
 /// The LDS of a block.
 #[derive(Debug)]
 pub(crate) struct Lds {
     bytes: Vec<u8>,
-    words: Vec<Word>,
+    words: Vec<Since>,
 }
 
 /// Who accessed a word since a barrier.
 #[derive(Clone, Copy, Debug, Default)]
-struct Word {
+struct Since {
     /// Barriers that had been passed.
     epoch: u32,
-    /// Numbers of the first two waves that wrote each byte, plus 1; 0 for none. There is a second
-    /// one only where all wrote by atomics.
-    writers: [[u8; 4]; 2],
-    /// A bit for each wave that read a byte.
-    readers: [u32; 4],
-    /// Whether a write was none by an atomic.
-    plain: bool,
-    /// The instructions by which either wave wrote last, and that read last.
-    wrote: [u32; 2],
-    read: u32,
+    word: Word,
 }
 
 /// Who accesses.
@@ -42,52 +35,32 @@ pub(crate) struct Access {
     pub(crate) lane: u32,
 }
 
-/// Two waves met in a word: its offset, the other wave and its instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Met {
-    pub(crate) at: u64,
-    pub(crate) wave: u32,
-    pub(crate) instruction: u32,
-}
-
 /// Why an access fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     Fault(Fault),
+    /// Where is the offset of the word.
     Met(Met),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
-    Read,
-    Write,
-    Atomic,
 }
 
 impl Lds {
     pub(crate) fn new(size: usize) -> Self {
         Self {
             bytes: vec![0; size],
-            words: vec![Word::default(); size.div_ceil(4)],
+            words: vec![Since::default(); size.div_ceil(4)],
         }
     }
 
     /// Makes it that of a block that begins.
     pub(crate) fn start(&mut self, poison: u8) {
         self.bytes.fill(poison);
-        self.words.fill(Word::default());
+        self.words.fill(Since::default());
     }
 
     /// Reads up to 16 bytes.
     pub(crate) fn read(&mut self, by: &Access, at: u64, count: usize) -> Result<[u32; 4], Refused> {
         let at = self.check(by, at, count, How::Read)?;
-        let mut words = [0; 4];
-        for (word, bytes) in words.iter_mut().zip(self.bytes[at..at + count].chunks(4)) {
-            let mut whole = [0; 4];
-            whole[..bytes.len()].copy_from_slice(bytes);
-            *word = u32::from_le_bytes(whole);
-        }
-        Ok(words)
+        Ok(words_of(&self.bytes[at..at + count]))
     }
 
     /// Writes up to 16 bytes.
@@ -99,9 +72,7 @@ impl Lds {
         words: &[u32; 4],
     ) -> Result<(), Refused> {
         let at = self.check(by, at, count, How::Write)?;
-        for (bytes, word) in self.bytes[at..at + count].chunks_mut(4).zip(words) {
-            bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
-        }
+        bytes_of(words, &mut self.bytes[at..at + count]);
         Ok(())
     }
 
@@ -139,15 +110,22 @@ impl Lds {
             }));
         }
         let (from, to) = (at as usize, at as usize + count);
+        let noted = By {
+            wave: by.wave,
+            instruction: by.instruction,
+            how,
+        };
         let mut next = from;
         while next < to {
-            let word = next / 4;
-            let end = to.min(4 * word + 4);
-            let met = self.words[word].meet(by, next % 4..next % 4 + (end - next), how);
-            if let Some((wave, instruction)) = met {
-                let at = 4 * word as u64;
+            let (number, end) = (next / 4, to.min((next & !3) + 4));
+            let since = &mut self.words[number];
+            if since.epoch != by.epoch {
+                (since.epoch, since.word) = (by.epoch, Word::default());
+            }
+            let within = next % 4..next % 4 + (end - next);
+            if let Some((_, wave, instruction)) = since.word.meet(&noted, within) {
                 return Err(Refused::Met(Met {
-                    at,
+                    at: 4 * number as u64,
                     wave,
                     instruction,
                 }));
@@ -155,64 +133,6 @@ impl Lds {
             next = end;
         }
         Ok(from)
-    }
-}
-
-impl Word {
-    /// Notes an access of some bytes; answers the wave and the instruction that it must not meet.
-    #[inline]
-    fn meet(&mut self, by: &Access, bytes: std::ops::Range<usize>, how: How) -> Option<(u32, u32)> {
-        if self.epoch != by.epoch {
-            *self = Word {
-                epoch: by.epoch,
-                ..Word::default()
-            };
-        }
-        let (me, bit) = (by.wave as u8 + 1, 1 << by.wave);
-        // Most accesses are of whole words that no other wave has touched.
-        let [first, second] = self.writers;
-        if bytes.len() == 4 && (first == [0; 4] || first == [me; 4]) && second == [0; 4] {
-            if how == How::Read {
-                self.readers = self.readers.map(|readers| readers | bit);
-                self.read = by.instruction;
-                return None;
-            }
-            if self.readers.iter().all(|readers| readers & !bit == 0) {
-                self.writers[0] = [me; 4];
-                self.wrote[0] = by.instruction;
-                self.plain |= how == How::Write;
-                return None;
-            }
-        }
-        let ordered = how == How::Atomic && !self.plain;
-        for byte in bytes {
-            for (writers, wrote) in self.writers.iter().zip(self.wrote) {
-                let writer = writers[byte];
-                if writer != 0 && writer != me && !ordered {
-                    return Some((u32::from(writer) - 1, wrote));
-                }
-            }
-            if how == How::Read {
-                self.readers[byte] |= bit;
-                continue;
-            }
-            let others = self.readers[byte] & !bit;
-            if others != 0 {
-                return Some((others.trailing_zeros(), self.read));
-            }
-            for (writers, wrote) in self.writers.iter_mut().zip(&mut self.wrote) {
-                if writers[byte] == 0 || writers[byte] == me {
-                    (writers[byte], *wrote) = (me, by.instruction);
-                    break;
-                }
-            }
-        }
-        match how {
-            How::Read => self.read = by.instruction,
-            How::Write => self.plain = true,
-            How::Atomic => {}
-        }
-        None
     }
 }
 

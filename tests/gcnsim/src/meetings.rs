@@ -1,4 +1,5 @@
-//! Who accessed a byte of memory in a launch, where [`Options::exclusive`] asks for it.
+//! Who accessed a byte: of LDS since a barrier, and of memory in a launch, where
+//! [`Options::exclusive`] asks for it.
 //!
 //! [`Options::exclusive`]: crate::Options::exclusive
 //!
@@ -9,21 +10,23 @@
 //! must stay true: waves that keep to bytes of their own, to bytes that none writes, and to atomics
 //! are never refused; a meeting is told whichever of the two comes first.
 
-use crate::memory::{Bytes, Region};
+use std::ops::Range;
+
+use crate::memory::{Bytes, How, Region};
 
 /// Words of a page.
 const PAGE: usize = 1024;
 
-/// The accesses of a launch.
+/// The accesses of memory of a launch.
 #[derive(Debug, Default)]
 pub(crate) struct Meetings {
     /// By region, then by page.
     regions: Vec<Vec<Option<Box<[Word]>>>>,
 }
 
-/// Who accessed a word. Waves are numbers from 1 on, counted through all blocks; 0 is none.
+/// Who accessed a word since it was new. Waves are told by their numbers plus 1; 0 is none.
 #[derive(Clone, Copy, Debug, Default)]
-struct Word {
+pub(crate) struct Word {
     /// The first two waves that wrote each byte; there is a second one only where all wrote by
     /// atomics.
     writers: [[u32; 4]; 2],
@@ -42,7 +45,7 @@ pub(crate) struct By {
     pub(crate) wave: u32,
     /// The number of the instruction.
     pub(crate) instruction: u32,
-    pub(crate) atomic: bool,
+    pub(crate) how: How,
 }
 
 /// Two waves met: where, the other wave and its instruction.
@@ -81,18 +84,13 @@ impl Meetings {
             }
             let words = pages[page].get_or_insert_with(|| vec![Word::default(); PAGE].into());
             let end = to.min((next & !3) + 4);
-            if end - next == 4 && !access.write && words[word].is_mine(by) {
-                next = end;
-                continue;
-            }
-            for byte in next..end {
-                if let Some((wave, instruction)) = words[word].meet(by, byte % 4, access.write) {
-                    return Err(Met {
-                        at: region.start + byte as u64,
-                        wave,
-                        instruction,
-                    });
-                }
+            let within = next % 4..next % 4 + (end - next);
+            if let Some((byte, wave, instruction)) = words[word].meet(by, within) {
+                return Err(Met {
+                    at: region.start + (next & !3) as u64 + byte as u64,
+                    wave,
+                    instruction,
+                });
             }
             next = end;
         }
@@ -101,55 +99,74 @@ impl Meetings {
 }
 
 impl Word {
-    /// Most accesses read whole words that none has written: whether this is one, noted if it is
-    /// the first or by the same wave.
+    /// Notes an access of some bytes; answers the byte, the wave and the instruction that it must
+    /// not meet.
     #[inline]
-    fn is_mine(&mut self, by: &By) -> bool {
-        let [first, _] = &mut self.readers;
-        if self.writers[0] != [0; 4] {
-            return false;
-        }
-        if *first == [0; 4] {
-            (*first, self.read[0]) = ([by.wave; 4], by.instruction);
-        }
-        *first == [by.wave; 4]
-    }
-
-    /// Notes an access of a byte; the other wave and its instruction if both meet.
-    #[inline]
-    fn meet(&mut self, by: &By, byte: usize, write: bool) -> Option<(u32, u32)> {
-        let me = by.wave;
-        for (writers, wrote) in self.writers.iter().zip(self.wrote) {
-            let writer = writers[byte];
-            if writer != 0 && writer != me && (self.plain || !by.atomic) {
-                return Some((writer, wrote));
-            }
-        }
-        if !write {
-            for (readers, read) in self.readers.iter_mut().zip(&mut self.read) {
-                if readers[byte] == me {
-                    break;
-                }
-                if readers[byte] == 0 {
-                    (readers[byte], *read) = (me, by.instruction);
-                    break;
-                }
-            }
+    pub(crate) fn meet(&mut self, by: &By, bytes: Range<usize>) -> Option<(usize, u32, u32)> {
+        if bytes == (0..4) && self.is_mine(by) {
             return None;
         }
-        for (readers, read) in self.readers.iter().zip(self.read) {
-            if readers[byte] != 0 && readers[byte] != me {
-                return Some((readers[byte], read));
+        let me = by.wave.wrapping_add(1);
+        let ordered = by.how == How::Atomic && !self.plain;
+        let is_other = |wave: u32| wave != 0 && wave != me;
+        for byte in bytes {
+            for (writers, wrote) in self.writers.iter().zip(self.wrote) {
+                if is_other(writers[byte]) && !ordered {
+                    return Some((byte, writers[byte].wrapping_sub(1), wrote));
+                }
+            }
+            if by.how == How::Read {
+                for (readers, read) in self.readers.iter_mut().zip(&mut self.read) {
+                    if readers[byte] == me {
+                        break;
+                    }
+                    if readers[byte] == 0 {
+                        (readers[byte], *read) = (me, by.instruction);
+                        break;
+                    }
+                }
+                continue;
+            }
+            for (readers, read) in self.readers.iter().zip(self.read) {
+                if is_other(readers[byte]) {
+                    return Some((byte, readers[byte].wrapping_sub(1), read));
+                }
+            }
+            for (writers, wrote) in self.writers.iter_mut().zip(&mut self.wrote) {
+                if writers[byte] == 0 || writers[byte] == me {
+                    (writers[byte], *wrote) = (me, by.instruction);
+                    break;
+                }
             }
         }
-        for (writers, wrote) in self.writers.iter_mut().zip(&mut self.wrote) {
-            if writers[byte] == 0 || writers[byte] == me {
-                (writers[byte], *wrote) = (me, by.instruction);
-                break;
-            }
-        }
-        self.plain |= !by.atomic;
+        self.plain |= by.how == How::Write;
         None
+    }
+
+    /// Most accesses are of whole words that no other wave has touched, or that two have read:
+    /// whether this is one, which then is noted.
+    #[inline]
+    fn is_mine(&mut self, by: &By) -> bool {
+        const NONE: [u32; 4] = [0; 4];
+        let me = [by.wave.wrapping_add(1); 4];
+        let [writer, other] = self.writers;
+        if other != NONE || (writer != NONE && writer != me) {
+            return false;
+        }
+        let [first, second] = self.readers;
+        if by.how == How::Read {
+            if first == NONE {
+                (self.readers[0], self.read[0]) = (me, by.instruction);
+            }
+            let two = !first.contains(&0) && !second.contains(&0);
+            return first == NONE || first == me || second == me || two;
+        }
+        if (first != NONE && first != me) || second != NONE {
+            return false;
+        }
+        (self.writers[0], self.wrote[0]) = (me, by.instruction);
+        self.plain |= by.how == How::Write;
+        true
     }
 }
 
@@ -170,13 +187,17 @@ mod tests {
         (at, count): (u64, u64),
         how: &str,
     ) -> Result<(), Met> {
+        let how = match how {
+            "read" => How::Read,
+            "write" => How::Write,
+            _ => How::Atomic,
+        };
         let by = By {
             wave,
             instruction: 100 * wave,
-            atomic: how == "atomic",
+            how,
         };
-        let write = how != "read";
-        meetings.note(&by, &Bytes { at, count, write }, 1, &REGION)
+        meetings.note(&by, &Bytes { at, count, how }, 1, &REGION)
     }
 
     fn met(at: u64, wave: u32) -> Result<(), Met> {
@@ -235,12 +256,12 @@ mod tests {
         let by = By {
             wave: 1,
             instruction: 0,
-            atomic: false,
+            how: How::Read,
         };
         let bytes = Bytes {
             at: 0x1002,
             count: 4,
-            write: false,
+            how: How::Read,
         };
         all.note(&by, &bytes, 7, &region).unwrap();
         assert!(all.regions.is_empty());

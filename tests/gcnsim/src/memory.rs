@@ -56,7 +56,9 @@ impl Memory {
     pub(crate) fn holds(&self, access: &Bytes, hint: &mut usize) -> bool {
         let within = |region: &Region| {
             let at = access.at.wrapping_sub(region.start);
-            at < region.len && access.count <= region.len - at && (region.writable || !access.write)
+            at < region.len
+                && access.count <= region.len - at
+                && (region.writable || !access.writes())
         };
         if self.regions.get(*hint).is_some_and(within) {
             return true;
@@ -108,7 +110,7 @@ impl Memory {
             lane: lane as u32,
             at: access.at,
             bytes: access.count as u32,
-            write: access.write,
+            write: access.writes(),
             where_,
         }
     }
@@ -119,10 +121,23 @@ impl Memory {
 pub(crate) struct Bytes {
     pub(crate) at: u64,
     pub(crate) count: u64,
-    pub(crate) write: bool,
+    pub(crate) how: How,
+}
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    Read,
+    Write,
+    /// Reads and writes in one step.
+    Atomic,
 }
 
 impl Bytes {
+    pub(crate) fn writes(&self) -> bool {
+        self.how != How::Read
+    }
+
     pub(crate) fn touch(&self, range: &Range<u64>) -> bool {
         self.at < range.end && range.start < self.at.saturating_add(self.count)
     }
@@ -136,7 +151,7 @@ pub(crate) unsafe fn load(at: u64, count: usize) -> [u32; 4] {
     let mut words = [0; 4];
     let byte = |at: u64| {
         // SAFETY: one of the bytes that the caller vouches for; nothing holds a reference to it.
-        u32::from(unsafe { AtomicU8::from_ptr(at as *mut u8) }.load(Ordering::Relaxed))
+        unsafe { AtomicU8::from_ptr(at as *mut u8) }.load(Ordering::Relaxed)
     };
     if count.is_multiple_of(4) && at.is_multiple_of(4) {
         for (word, at) in words.iter_mut().zip((at..).step_by(4)).take(count / 4) {
@@ -148,11 +163,31 @@ pub(crate) unsafe fn load(at: u64, count: usize) -> [u32; 4] {
         words[0] =
             u32::from(unsafe { AtomicU16::from_ptr(at as *mut u16) }.load(Ordering::Relaxed));
     } else {
-        for i in 0..count {
-            words[i / 4] |= byte(at + i as u64) << (8 * (i % 4));
-        }
+        let bytes: [u8; 16] = std::array::from_fn(|i| match i < count {
+            true => byte(at + i as u64),
+            false => 0,
+        });
+        words = words_of(&bytes);
     }
     words
+}
+
+/// Words of up to 16 bytes, filled from the lowest.
+pub(crate) fn words_of(bytes: &[u8]) -> [u32; 4] {
+    let mut words = [0; 4];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks(4)) {
+        let mut whole = [0; 4];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        *word = u32::from_le_bytes(whole);
+    }
+    words
+}
+
+/// Writes as many bytes of words as there is room for, the lowest first.
+pub(crate) fn bytes_of(words: &[u32; 4], room: &mut [u8]) {
+    for (bytes, word) in room.chunks_mut(4).zip(words) {
+        bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
+    }
 }
 
 /// Writes up to 16 bytes of words.
@@ -169,11 +204,11 @@ pub(crate) unsafe fn store(at: u64, count: usize, words: &[u32; 4]) {
         // SAFETY: as above, at a multiple of 2.
         unsafe { AtomicU16::from_ptr(at as *mut u16) }.store(words[0] as u16, Ordering::Relaxed);
     } else {
-        for i in 0..count {
-            let byte = (words[i / 4] >> (8 * (i % 4))) as u8;
+        let mut bytes = [0; 16];
+        bytes_of(words, &mut bytes);
+        for (byte, at) in bytes.iter().zip(at..).take(count) {
             // SAFETY: as above.
-            unsafe { AtomicU8::from_ptr((at + i as u64) as *mut u8) }
-                .store(byte, Ordering::Relaxed);
+            unsafe { AtomicU8::from_ptr(at as *mut u8) }.store(*byte, Ordering::Relaxed);
         }
     }
 }
@@ -304,7 +339,8 @@ mod tests {
         // SAFETY: nothing is accessed.
         let memory = unsafe { Memory::new(all) };
         let says = |at, count, write| {
-            let access = Bytes { at, count, write };
+            let how = if write { How::Write } else { How::Read };
+            let access = Bytes { at, count, how };
             match memory.holds(&access, &mut 0) {
                 true => String::new(),
                 false => memory.fault(&access, 3).to_string(),

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::code::Code;
 use crate::decode::Family;
 use crate::disassembly::{self, Line};
-use crate::dispatch::Launch;
+use crate::dispatch::{Launch, Request};
 use crate::memory::{Memory, Region};
 use crate::object::{CodeObject, Kernel};
 
@@ -227,31 +227,19 @@ impl Program {
         // SAFETY: the caller of `Memory::new` vouches for the memory, and both vectors stay as
         // they are, and are not referred to, until the launch is over.
         let memory = unsafe { memory.with(&own) };
+        let request = Request {
+            kernel,
+            family: self.family,
+            grid,
+            threads,
+            memory,
+            arguments: own[0].start,
+            packet: own[1].start,
+            options,
+        };
         match decoded {
-            Decoded::Wave32(code) => Launch {
-                kernel,
-                code,
-                family: self.family,
-                grid,
-                threads,
-                memory,
-                arguments: own[0].start,
-                packet: own[1].start,
-                options,
-            }
-            .run(),
-            Decoded::Wave64(code) => Launch {
-                kernel,
-                code,
-                family: self.family,
-                grid,
-                threads,
-                memory,
-                arguments: own[0].start,
-                packet: own[1].start,
-                options,
-            }
-            .run(),
+            Decoded::Wave32(code) => Launch { request, code }.run(),
+            Decoded::Wave64(code) => Launch { request, code }.run(),
         }
     }
 }
