@@ -18,7 +18,6 @@
 
 mod allowed;
 mod compile;
-mod compiler;
 mod golden;
 mod host;
 mod listing;
@@ -35,12 +34,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use sha2::{Digest, Sha256};
+use vmafx_gcnsim::compiler::{self, Toolchain};
 use vmafx_tests::data::workspace_root;
 
 use crate::Failure;
 use allowed::Allowed;
 use compile::{Build, file_error, write};
-use compiler::Toolchain;
 use golden::Golden;
 use target::{Kind, Target};
 

@@ -50,7 +50,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(name: &str, folder: Option<&Path>) -> Result<(), String> {
-    let mut all = Target::all().into_iter();
+    let mut all = Target::all();
     let target = all
         .find(|target| target.0 == name)
         .ok_or("no such target")?;

@@ -27,8 +27,10 @@
 //! a real runtime.
 #![allow(unsafe_code)] // kernels access memory by address; every block says why it holds
 
+pub mod compiler;
 pub mod disassembly;
 pub mod object;
+pub mod target;
 pub mod tool;
 
 mod access;

@@ -14,7 +14,8 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::compiler::Toolchain;
+use vmafx_gcnsim::compiler::Toolchain;
+
 use super::target::{Kind, Target};
 use super::{digest, host, ptx};
 

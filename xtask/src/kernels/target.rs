@@ -1,26 +1,9 @@
 //! What the kernels are compiled for, and with which flags.
 //!
-//! The AMD list is that of ROCm's own distribution: one object for each processor, in the older
-//! code object version that every runtime since ROCm 6 reads. Generic objects, which serve a whole
-//! family, exist only in the newer one. What must stay true: floating point is IEEE 754 in the
-//! order written on every target, and nothing of the machine that compiles reaches an object.
+//! What is AMD's is that of `vmafx_gcnsim::target`. What must stay true: floating point is IEEE 754
+//! in the order written on every target, and nothing of the machine that compiles reaches an object.
 
-/// Processors of AMD; each has its own object.
-const AMD: [&str; 25] = [
-    "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1010", "gfx1011", "gfx1012", "gfx1030", "gfx1031",
-    "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036", "gfx1100", "gfx1101", "gfx1102",
-    "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153", "gfx1200", "gfx1201", "gfx1250",
-];
-
-/// Families of AMD whose processors share an object; no family covers gfx1250.
-const AMD_GENERIC: [&str; 6] = [
-    "gfx9-generic",
-    "gfx9-4-generic",
-    "gfx10-1-generic",
-    "gfx10-3-generic",
-    "gfx11-generic",
-    "gfx12-generic",
-];
+use vmafx_gcnsim::target::{self, FAMILIES, FLAGS, PROCESSORS};
 
 /// Architectures of NVIDIA, with the version of PTX that each needs. Without it clang writes the
 /// oldest, which knows neither the architecture nor exchanges between lanes.
@@ -28,27 +11,6 @@ const NVIDIA: [(&str, &str); 2] = [("sm_80", "+ptx71"), ("sm_90", "+ptx78")];
 
 /// The name of the processor that compiles.
 const HOST: &str = "host";
-
-/// Flags of every target.
-const COMMON: [&str; 15] = [
-    "-std=c++17",
-    "-O3",
-    "-ffreestanding",
-    // No header but ours: nothing of the machine gets in.
-    "-nostdinc",
-    "-fno-exceptions",
-    "-fno-rtti",
-    // Plain C++ would contract within a statement.
-    "-ffp-contract=off",
-    "-fno-math-errno",
-    "-fno-fast-math",
-    "-fdenormal-fp-math=ieee",
-    "-fvisibility=hidden",
-    "-fno-ident",
-    "-Wall",
-    "-Wextra",
-    "-Werror",
-];
 
 /// Which kind of machine a target is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +40,8 @@ pub(crate) struct Target {
 /// Every target, in the order of the tables.
 pub(crate) fn all() -> Vec<Target> {
     let of = |kind| move |name: &&'static str| Target { name, kind };
-    let mut targets: Vec<Target> = AMD.iter().map(of(Kind::Amd)).collect();
-    targets.extend(AMD_GENERIC.iter().map(of(Kind::AmdGeneric)));
+    let mut targets: Vec<Target> = PROCESSORS.iter().map(of(Kind::Amd)).collect();
+    targets.extend(FAMILIES.iter().map(of(Kind::AmdGeneric)));
     targets.extend(NVIDIA.iter().map(|&(name, ptx)| Target {
         name,
         kind: Kind::Nvidia { ptx },
@@ -121,29 +83,19 @@ impl Target {
 
     /// Version of the code objects.
     pub(crate) fn code_object_version(&self) -> Option<u32> {
-        match self.kind {
-            Kind::Amd => Some(5),
-            Kind::AmdGeneric => Some(6),
-            _ => None,
-        }
+        let version = || target::code_object_version(self.name);
+        self.is_amd().then(version)
     }
 
     /// Flags of the compiler.
     pub(crate) fn flags(&self) -> Vec<String> {
-        let mut flags: Vec<String> = COMMON.iter().map(|flag| (*flag).to_owned()).collect();
+        let mut flags = match self.is_amd() {
+            true => target::flags(self.name),
+            false => FLAGS.map(str::to_owned).to_vec(),
+        };
         let mut add = |more: &[&str]| flags.extend(more.iter().map(|flag| (*flag).to_owned()));
         match self.kind {
-            Kind::Amd | Kind::AmdGeneric => {
-                let version = self.code_object_version().unwrap_or_default();
-                add(&[
-                    "--target=amdgcn-amd-amdhsa",
-                    &format!("-mcpu={}", self.name),
-                    &format!("-mcode-object-version={version}"),
-                    "-nogpulib",
-                    "-emit-llvm",
-                    "-c",
-                ]);
-            }
+            Kind::Amd | Kind::AmdGeneric => add(&["-emit-llvm", "-c"]),
             Kind::Nvidia { ptx } => add(&[
                 "--target=nvptx64-nvidia-cuda",
                 &format!("-march={}", self.name),

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use vmafx_gcnsim::compiler::{self, Toolchain};
 use vmafx_tests::data::workspace_root;
 
 use super::allowed::Allowed;
 use super::compile::{Build, Done};
-use super::compiler::{self, Toolchain};
 use super::report::Report;
 use super::target::{self, Target};
 use super::{digest, ptx};

@@ -28,7 +28,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use vmafx_gcnsim::{Options, Program};
 
 use columns::Position;
-use toolchain::{FAMILIES, Target, decode, image, program};
+use toolchain::{GENERATIONS, Target, decode, image, program};
 
 /// Values that were compared and equal.
 static VALUES: AtomicU64 = AtomicU64::new(0);
@@ -55,7 +55,7 @@ const DAMAGED: [&str; 2] = ["gfx90a", "gfx1100"];
 
 const UNITS: [(&str, Check); 5] = [
     ("frames", |target, program| {
-        let count = match FAMILIES.contains(&target.0) {
+        let count = match GENERATIONS.contains(&target.0) {
             true => MANY_OPERANDS,
             false => OPERANDS,
         };
@@ -88,7 +88,7 @@ fn cases() -> Vec<Trial> {
             }));
         }
     }
-    for target in FAMILIES.map(Target) {
+    for target in GENERATIONS.map(Target) {
         let name = |check| format!("{}::{check}", target.0);
         cases.push(case(name("uniform"), move || uniform(target)));
         cases.push(case(name("instructions"), move || single(target)));

@@ -8,71 +8,16 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
-use vmafx_gcnsim::disassembly;
+use vmafx_gcnsim::compiler::{self, Toolchain};
 use vmafx_gcnsim::object::CodeObject;
+use vmafx_gcnsim::target::{self, FAMILIES, PROCESSORS};
 use vmafx_gcnsim::tool::Tool;
-use vmafx_gcnsim::{Error, Program};
-
-/// What the kernels are shipped for, and the families that share an object.
-const NAMES: [&str; 31] = [
-    "gfx908",
-    "gfx90a",
-    "gfx942",
-    "gfx950",
-    "gfx1010",
-    "gfx1011",
-    "gfx1012",
-    "gfx1030",
-    "gfx1031",
-    "gfx1032",
-    "gfx1033",
-    "gfx1034",
-    "gfx1035",
-    "gfx1036",
-    "gfx1100",
-    "gfx1101",
-    "gfx1102",
-    "gfx1103",
-    "gfx1150",
-    "gfx1151",
-    "gfx1152",
-    "gfx1153",
-    "gfx1200",
-    "gfx1201",
-    "gfx1250",
-    "gfx9-generic",
-    "gfx9-4-generic",
-    "gfx10-1-generic",
-    "gfx10-3-generic",
-    "gfx11-generic",
-    "gfx12-generic",
-];
+use vmafx_gcnsim::{Error, Program, disassembly};
 
 /// One target of each generation of instructions.
-pub(crate) const FAMILIES: [&str; 10] = [
+pub(crate) const GENERATIONS: [&str; 10] = [
     "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1010", "gfx1030", "gfx1100", "gfx1150", "gfx1200",
     "gfx1250",
-];
-
-const FLAGS: [&str; 17] = [
-    "-std=c++17",
-    "-O3",
-    "-ffreestanding",
-    "-nostdinc",
-    "-fno-exceptions",
-    "-fno-rtti",
-    "-ffp-contract=off",
-    "-fno-math-errno",
-    "-fno-fast-math",
-    "-fdenormal-fp-math=ieee",
-    // Conversions that are out of range saturate, in Rust too.
-    "-fno-strict-float-cast-overflow",
-    "-fvisibility=hidden",
-    "-fno-ident",
-    "-Wall",
-    "-Wextra",
-    "-Werror",
-    "-nogpulib",
 ];
 
 /// A machine that kernels are compiled for.
@@ -80,9 +25,9 @@ const FLAGS: [&str; 17] = [
 pub(crate) struct Target(pub(crate) &'static str);
 
 impl Target {
-    /// All of them.
-    pub(crate) fn all() -> [Self; 31] {
-        NAMES.map(Self)
+    /// All that kernels are shipped for.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        PROCESSORS.into_iter().chain(FAMILIES).map(Self)
     }
 
     /// 9 to 12.
@@ -148,21 +93,17 @@ pub(crate) fn listing(image: &[u8]) -> Result<String, String> {
 }
 
 fn compile(unit: &str, target: Target, more: More) -> Result<Arc<[u8]>, String> {
-    static TOOLS: LazyLock<Result<[Tool; 2], String>> = LazyLock::new(tools);
-    let [clang, lld] = TOOLS.as_ref().map_err(Clone::clone)?;
+    static TOOLS: LazyLock<Result<Toolchain, String>> =
+        LazyLock::new(|| compiler::find(|name| std::env::var_os(name)));
+    let tools = TOOLS.as_ref().map_err(Clone::clone)?;
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let (object, linked) = (folder.path().join("o"), folder.path().join("hsaco"));
-    let version = match target.0.ends_with("-generic") {
-        true => 6,
-        false => 5,
-    };
-    let mut command = clang.command();
+    let mut command = tools.clang.command();
     command
-        .args(FLAGS)
-        .arg("--target=amdgcn-amd-amdhsa")
-        .arg(format!("-mcpu={}", target.0))
-        .arg(format!("-mcode-object-version={version}"))
+        .args(target::flags(target.0))
+        // Conversions that are out of range saturate, in Rust too.
+        .arg("-fno-strict-float-cast-overflow")
         .arg(format!("-DWAVE={}", target.wave()))
         .arg(format!("-DGENERATION={}", target.generation()))
         .args(more)
@@ -173,7 +114,7 @@ fn compile(unit: &str, target: Target, more: More) -> Result<Arc<[u8]>, String> 
         .arg("-o")
         .arg(&object);
     run(&mut command)?;
-    let mut command = lld.command();
+    let mut command = tools.lld.command();
     command
         .args(["-shared", "--no-undefined", "-s", "-o"])
         .args([&linked, &object]);
@@ -193,26 +134,4 @@ fn run(command: &mut Command) -> Result<(), String> {
             String::from_utf8_lossy(&output.stderr)
         )),
     }
-}
-
-/// Compiler and linker: those that are named in `VMAFX_CLANG` and `VMAFX_LLD`, else Debian's.
-fn tools() -> Result<[Tool; 2], String> {
-    let named = |variable, usual: &str| match std::env::var_os(variable) {
-        Some(path) => Tool::new(path, None),
-        None => Tool::new(usual, None),
-    };
-    let tools = [
-        named("VMAFX_CLANG", "clang-22"),
-        named("VMAFX_LLD", "ld.lld-22"),
-    ];
-    for tool in &tools {
-        tool.version().map_err(|reason| {
-            format!(
-                "{reason}\ninstall clang-22 and lld-22 (Debian 12's security suite has them; \
-                 scripts/setup.sh does it), or name those of LLVM 22 or newer in VMAFX_CLANG and \
-                 VMAFX_LLD"
-            )
-        })?;
-    }
-    Ok(tools)
 }

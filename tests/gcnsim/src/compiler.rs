@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 
-use vmafx_gcnsim::tool::Tool;
+use crate::tool::Tool;
 
 /// What to do when there is none.
 const ADVICE: &str = "install clang-22 and lld-22 (Debian 12's security suite has them; \
@@ -14,22 +14,22 @@ const ADVICE: &str = "install clang-22 and lld-22 (Debian 12's security suite ha
 
 /// Compiler and linker.
 #[derive(Clone, Debug)]
-pub(crate) struct Toolchain {
+pub struct Toolchain {
     /// The compiler.
-    pub(crate) clang: Tool,
+    pub clang: Tool,
     /// The linker.
-    pub(crate) lld: Tool,
+    pub lld: Tool,
     /// The first line of the compiler's version.
-    pub(crate) version: String,
+    pub version: String,
     /// All that compiler and linker say of themselves: another text, and everything is made anew.
-    pub(crate) identity: String,
+    pub identity: String,
 }
 
 /// Finds compiler and linker; `variable` reads the environment.
 ///
 /// # Errors
 /// What was tried, why each is not it, and what to install.
-pub(crate) fn find(variable: impl Fn(&str) -> Option<OsString>) -> Result<Toolchain, String> {
+pub fn find(variable: impl Fn(&str) -> Option<OsString>) -> Result<Toolchain, String> {
     let candidates = match (variable("VMAFX_CLANG"), variable("VMAFX_LLD")) {
         (Some(clang), Some(lld)) => vec![(Tool::new(clang, None), Tool::new(lld, None))],
         (None, None) => vec![
