@@ -193,6 +193,16 @@ pub enum FenceState {
     Signalled,
 }
 
+impl From<bool> for FenceState {
+    /// Whether a fence has been signalled, in words.
+    fn from(is_signalled: bool) -> Self {
+        match is_signalled {
+            true => FenceState::Signalled,
+            false => FenceState::Pending,
+        }
+    }
+}
+
 /// A point in some queue's work that can be waited for. Draft.
 pub struct Fence {
     object: facade::FenceObject,

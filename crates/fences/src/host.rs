@@ -173,10 +173,7 @@ impl FenceImpl for HostFence {
     }
 
     fn poll(&self) -> Result<FenceState, ApiError> {
-        match self.is_signalled()? {
-            true => Ok(FenceState::Signalled),
-            false => Ok(FenceState::Pending),
-        }
+        Ok(self.is_signalled()?.into())
     }
 
     fn wait(&self, timeout: Duration) -> Result<(), ApiError> {

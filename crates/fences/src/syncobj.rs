@@ -514,10 +514,7 @@ impl FenceImpl for SyncobjFence {
     }
 
     fn poll(&self) -> Result<FenceState, ApiError> {
-        match self.object.is_signalled(self.point)? {
-            true => Ok(FenceState::Signalled),
-            false => Ok(FenceState::Pending),
-        }
+        Ok(self.object.is_signalled(self.point)?.into())
     }
 
     fn wait(&self, timeout: Duration) -> Result<(), ApiError> {

@@ -235,10 +235,8 @@ impl ImportImpl for Importer {
         let _current = self.card.enter()?;
         // SAFETY: whoever made the fence vouches for its handle.
         let reached = unsafe { self.card.runtime().reached(event) };
-        match reached.map_err(|error| self.card.failed_about(error, "fence"))? {
-            true => Ok(FenceState::Signalled),
-            false => Ok(FenceState::Pending),
-        }
+        let reached = reached.map_err(|error| self.card.failed_about(error, "fence"))?;
+        Ok(reached.into())
     }
 
     fn fence_wait(&self, fence: &NativeFence, timeout: Duration) -> Result<(), ApiError> {

@@ -14,6 +14,7 @@
 //! that the memory is free.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -64,14 +65,15 @@ enum State {
 pub(crate) struct Handed {
     /// The kind of the runtime's own events.
     event: FenceKind,
-    fences: Mutex<Fences>,
+    /// By kind and number, with how often each was handed out.
+    fences: Mutex<HashMap<(FenceKind, u64), (Known, u32)>>,
 }
 
-#[derive(Debug, Default)]
-struct Fences {
-    /// By number, with how often each was handed out.
-    host: HashMap<u64, (HostFence, u32)>,
-    events: HashMap<u64, (Arc<ReleaseEvent>, u32)>,
+/// A fence of this device's.
+#[derive(Clone, Debug)]
+enum Known {
+    Host(HostFence),
+    Event(Arc<ReleaseEvent>),
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -92,7 +94,8 @@ impl Release {
         let mut asked = lock(&self.asked);
         if kind == FenceKind::HOST {
             let fence = asked.host.get_or_insert_default();
-            return Ok(self.handed.hand_out_host(fence));
+            let known = Known::Host(fence.clone());
+            return Ok(self.handed.hand_out(fence.native(), known));
         }
         if kind == self.handed.event {
             let event = match &asked.event {
@@ -107,7 +110,9 @@ impl Release {
                     asked.event.insert(event).clone()
                 }
             };
-            return Ok(self.handed.hand_out_event(&event));
+            // SAFETY: the event is the runtime's, and lives until the fence is destroyed.
+            let native = unsafe { NativeFence::new(kind, -1, event.handle as u64, 0) };
+            return Ok(self.handed.hand_out(native, Known::Event(event)));
         }
         let own = self.handed.event;
         let message = match kind {
@@ -188,10 +193,7 @@ impl ReleaseEvent {
                 event.reached().map_err(|e| card.failed_about(e, "fence"))?
             }
         };
-        Ok(match reached {
-            true => FenceState::Signalled,
-            false => FenceState::Pending,
-        })
+        Ok(reached.into())
     }
 
     fn wait(&self, card: &Card, timeout: Duration) -> Result<(), ApiError> {
@@ -216,13 +218,6 @@ impl ReleaseEvent {
     }
 }
 
-/// A fence of this device's.
-#[derive(Debug)]
-enum Known {
-    Host(HostFence),
-    Event(Arc<ReleaseEvent>),
-}
-
 impl Handed {
     pub(crate) fn new(event: FenceKind) -> Self {
         Handed {
@@ -231,30 +226,17 @@ impl Handed {
         }
     }
 
-    fn hand_out_host(&self, fence: &HostFence) -> NativeFence {
+    fn hand_out(&self, native: NativeFence, known: Known) -> NativeFence {
         let mut fences = lock(&self.fences);
-        let entry = fences.host.entry(fence.handle());
-        entry.or_insert_with(|| (fence.clone(), 0)).1 += 1;
-        fence.native()
-    }
-
-    fn hand_out_event(&self, event: &Arc<ReleaseEvent>) -> NativeFence {
-        let handle = event.handle as u64;
-        let mut fences = lock(&self.fences);
-        let entry = fences.events.entry(handle);
-        entry.or_insert_with(|| (event.clone(), 0)).1 += 1;
-        // SAFETY: the event is the runtime's, and lives until the fence is destroyed.
-        unsafe { NativeFence::new(self.event, -1, handle, 0) }
+        let entry = fences.entry((native.kind(), native.handle()));
+        entry.or_insert((known, 0)).1 += 1;
+        native
     }
 
     fn find(&self, fence: &NativeFence) -> Option<Known> {
         let fences = lock(&self.fences);
-        if fence.kind() == FenceKind::HOST {
-            let (fence, _) = fences.host.get(&fence.handle())?;
-            return Some(Known::Host(fence.clone()));
-        }
-        let (event, _) = fences.events.get(&fence.handle())?;
-        (fence.kind() == self.event).then(|| Known::Event(event.clone()))
+        let found = fences.get(&(fence.kind(), fence.handle()));
+        found.map(|(known, _)| known.clone())
     }
 
     /// What a fence that was handed out says; none for any other.
@@ -284,21 +266,14 @@ impl Handed {
 
     /// Takes back what [`Release::fence`] gave, once.
     pub(crate) fn destroy(&self, fence: &NativeFence) {
-        fn take<T>(map: &mut HashMap<u64, (T, u32)>, number: u64) -> Option<T> {
-            let (_, times) = map.get_mut(&number)?;
-            *times -= 1;
-            match times {
-                0 => map.remove(&number).map(|(thing, _)| thing),
-                _ => None,
+        let mut fences = lock(&self.fences);
+        let mut gone = None;
+        if let Entry::Occupied(mut entry) = fences.entry((fence.kind(), fence.handle())) {
+            entry.get_mut().1 -= 1;
+            if entry.get().1 == 0 {
+                gone = Some(entry.remove());
             }
         }
-        let mut fences = lock(&self.fences);
-        let number = fence.handle();
-        let gone = match fence.kind() {
-            FenceKind::HOST => take(&mut fences.host, number).map(Known::Host),
-            kind if kind == self.event => take(&mut fences.events, number).map(Known::Event),
-            _ => None,
-        };
         // An event goes outside the lock: destroying it is a call of the runtime.
         drop(fences);
         drop(gone);
