@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::Stdio;
+use std::sync::LazyLock;
 
 use crate::tool::Tool;
 
@@ -40,11 +41,17 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Finds the disassembler: `VMAFX_OBJDUMP`, then the usual names; `variable` reads the environment.
+/// The disassembler: `VMAFX_OBJDUMP`, else one of the usual names. Looked for once.
 ///
 /// # Errors
 /// What was tried and what to install.
-pub fn objdump(variable: impl Fn(&str) -> Option<OsString>) -> Result<Tool, String> {
+pub fn objdump() -> Result<&'static Tool, String> {
+    static FOUND: LazyLock<Result<Tool, String>> =
+        LazyLock::new(|| find(|name| std::env::var_os(name)));
+    FOUND.as_ref().map_err(Clone::clone)
+}
+
+fn find(variable: impl Fn(&str) -> Option<OsString>) -> Result<Tool, String> {
     let candidates = match variable("VMAFX_OBJDUMP") {
         Some(path) => vec![path],
         None => vec!["llvm-objdump-22".into(), "llvm-objdump".into()],
@@ -99,7 +106,7 @@ mod tests {
 
     #[test]
     fn none_there_says_what_was_tried_and_what_to_do() {
-        let failure = objdump(|name| Some(format!("/nowhere/{name}").into())).unwrap_err();
+        let failure = find(|name| Some(format!("/nowhere/{name}").into())).unwrap_err();
         assert!(failure.contains("/nowhere/VMAFX_OBJDUMP: "), "{failure}");
         assert!(failure.contains("install llvm-22"), "{failure}");
     }

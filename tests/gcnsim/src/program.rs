@@ -111,16 +111,12 @@ impl Program {
     /// [`Error::Object`], [`Error::Unknown`], [`Error::Unmodelled`].
     pub fn load(image: &[u8]) -> Result<Self, Error> {
         let object = CodeObject::read(image).map_err(Error::Object)?;
-        let objdump = disassembly::objdump(|name| std::env::var_os(name)).map_err(Error::Object)?;
-        let text = disassembly::listing(&objdump, image).map_err(Error::Object)?;
+        let objdump = disassembly::objdump().map_err(Error::Object)?;
+        let text = disassembly::listing(objdump, image).map_err(Error::Object)?;
         Self::decode(object, &text)
     }
 
-    /// Decodes a code object whose listing is there.
-    ///
-    /// # Errors
-    /// As for [`load`](Self::load).
-    pub fn decode(object: CodeObject, listing: &str) -> Result<Self, Error> {
+    fn decode(object: CodeObject, listing: &str) -> Result<Self, Error> {
         let unmodelled = |kernel: &Kernel, what: &str| Error::Unmodelled {
             kernel: kernel.name.clone(),
             what: what.to_owned(),

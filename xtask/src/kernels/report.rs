@@ -44,7 +44,7 @@ impl Report {
         targets: &[Target],
         allowed: &mut Allowed,
     ) -> Result<Self, String> {
-        let objdump = disassembly::objdump(|name| std::env::var_os(name))?;
+        let objdump = disassembly::objdump()?;
         let host = host::kernels(&read(&output.join("libvmafx_kernels_host.so"))?)?;
         let targets: Vec<(usize, Target)> = targets
             .iter()
@@ -56,7 +56,7 @@ impl Report {
             let with_name = |reason| format!("{}: {reason}", target.output());
             let bytes = read(&output.join(target.output()))?;
             let object = CodeObject::read(&bytes).map_err(with_name)?;
-            let text = disassembly::listing(&objdump, &bytes).map_err(with_name)?;
+            let text = disassembly::listing(objdump, &bytes).map_err(with_name)?;
             let kernels = object.kernels.iter();
             let kernels = kernels.map(|kernel| (kernel.name.as_str(), kernel.code));
             let (summaries, stray) = listing::read(&text, kernels).map_err(with_name)?;

@@ -11,7 +11,7 @@ use vmafx_gcnsim::{Error, Options, Program, mix};
 
 use crate::device::{Arguments, Buffer, launch};
 use crate::operands;
-use crate::toolchain::{Target, decode, image, listing};
+use crate::toolchain::{Target, image, listing};
 
 const KERNEL: &str = "mixed";
 const COUNT: usize = 192;
@@ -41,7 +41,7 @@ pub(crate) fn bytes(target: Target, step: usize) -> Result<Tally, String> {
     let text = listing(image)?;
     let before = lines(&text, start..start + size);
     let offset = place(image, &before[&start]).ok_or("the code is not in the file")?;
-    let whole = decode(image).map_err(|error| error.to_string())?;
+    let whole = Program::load(image).map_err(|error| error.to_string())?;
     let runs = runs();
     let wanted: Result<Vec<_>, _> = runs.iter().map(|how| run(&whole, how)).collect();
     let wanted = wanted.map_err(|error| error.to_string())?;
@@ -93,7 +93,7 @@ enum Outcome {
 const NOTHING: [u8; 4] = 0xbf80_0000u32.to_le_bytes();
 
 fn outcome(image: &[u8], runs: &[How], wanted: &[Vec<u32>]) -> Outcome {
-    let Ok(program) = decode(image) else {
+    let Ok(program) = Program::load(image) else {
         return Outcome::Refused;
     };
     for (how, wanted) in runs.iter().zip(wanted) {
@@ -206,7 +206,7 @@ pub(crate) fn files(target: Target) -> Result<u64, String> {
     let mut answers = 0;
     let mut check = |damaged: &[u8], what: String| {
         let answer = guarded(|| {
-            decode(damaged).and_then(|program| run(&program, &(1, 21, 0xa5)).map(|_| ()))
+            Program::load(damaged).and_then(|program| run(&program, &(1, 21, 0xa5)).map(|_| ()))
         });
         answers += 1;
         answer

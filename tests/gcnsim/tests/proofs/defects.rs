@@ -8,7 +8,7 @@ use vmafx_gcnsim::{Error, Fault, Options, Order, Program, mix};
 
 use crate::device::{Arguments, Buffer, launch, same};
 use crate::frames;
-use crate::toolchain::{Target, decode, image, listing, program};
+use crate::toolchain::{Target, image, listing, program};
 
 /// All defects on one target.
 pub(crate) fn check(target: Target) -> Result<u64, String> {
@@ -339,7 +339,7 @@ fn unknown(target: Target) -> Result<(), String> {
     let listing = listing(&image)?;
     let mut lines = listing.lines().filter_map(Line::parse);
     let first = lines.find(|line| line.text.starts_with(name)).unwrap();
-    match decode(&image) {
+    match Program::load(&image) {
         Err(Error::Unknown {
             kernel,
             address,
@@ -354,7 +354,7 @@ fn unknown(target: Target) -> Result<(), String> {
 /// With multiplications and additions contracted the filter gives other bits.
 fn contracted(target: Target) -> Result<(), String> {
     let image = image("frames", target, &["-ffp-contract=fast"])?;
-    let program = decode(&image).map_err(|error| error.to_string())?;
+    let program = Program::load(&image).map_err(|error| error.to_string())?;
     match frames::check(&program, 100, &Options::default()) {
         Err(reason)
             if ["filter9_f32: [", "ratios in f64: ["]
@@ -376,7 +376,7 @@ fn another_machine(target: Target) -> Result<(), String> {
         9 => MACHINE_GFX1030,
         _ => MACHINE_GFX908,
     };
-    match decode(&image) {
+    match Program::load(&image) {
         Err(Error::Unknown { kernel, .. } | Error::Unmodelled { kernel, .. })
             if kernel == "mixed" =>
         {

@@ -28,7 +28,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use vmafx_gcnsim::{Options, Program};
 
 use columns::Position;
-use toolchain::{GENERATIONS, Target, decode, image, program};
+use toolchain::{GENERATIONS, Target, image, program};
 
 /// Values that were compared and equal.
 static VALUES: AtomicU64 = AtomicU64::new(0);
@@ -115,7 +115,7 @@ fn cases() -> Vec<Trial> {
 fn uniform(target: Target) -> Result<u64, String> {
     let program = |unit| {
         let image = image(unit, target, &["-DUNIFORM"])?;
-        decode(&image).map_err(|error| error.to_string())
+        Program::load(&image).map_err(|error| error.to_string())
     };
     let values = integers::check(&program("integers")?, OPERANDS / 2, Position::Block)?;
     Ok(values + floats::check(&program("floats")?, OPERANDS / 2, Position::Block)?)

@@ -9,10 +9,8 @@ use std::process::Command;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use vmafx_gcnsim::compiler::{self, Toolchain};
-use vmafx_gcnsim::object::CodeObject;
 use vmafx_gcnsim::target::{self, FAMILIES, PROCESSORS};
-use vmafx_gcnsim::tool::Tool;
-use vmafx_gcnsim::{Error, Program, disassembly};
+use vmafx_gcnsim::{Program, disassembly};
 
 /// One target of each generation of instructions.
 pub(crate) const GENERATIONS: [&str; 10] = [
@@ -69,17 +67,7 @@ pub(crate) fn image(unit: &'static str, target: Target, more: More) -> Result<Ar
 /// # Errors
 /// Why it is not.
 pub(crate) fn program(unit: &'static str, target: Target) -> Result<Program, String> {
-    decode(&image(unit, target, &[])?).map_err(|error| error.to_string())
-}
-
-/// As [`Program::load`], but the disassembler is looked for once.
-///
-/// # Errors
-/// As there.
-pub(crate) fn decode(image: &[u8]) -> Result<Program, Error> {
-    let object = CodeObject::read(image).map_err(Error::Object)?;
-    let listing = listing(image).map_err(Error::Object)?;
-    Program::decode(object, &listing)
+    Program::load(&image(unit, target, &[])?).map_err(|error| error.to_string())
 }
 
 /// The listing of an object.
@@ -87,9 +75,7 @@ pub(crate) fn decode(image: &[u8]) -> Result<Program, Error> {
 /// # Errors
 /// What the disassembler says.
 pub(crate) fn listing(image: &[u8]) -> Result<String, String> {
-    static OBJDUMP: LazyLock<Result<Tool, String>> =
-        LazyLock::new(|| disassembly::objdump(|name| std::env::var_os(name)));
-    disassembly::listing(OBJDUMP.as_ref().map_err(Clone::clone)?, image)
+    disassembly::listing(disassembly::objdump()?, image)
 }
 
 fn compile(unit: &str, target: Target, more: More) -> Result<Arc<[u8]>, String> {
